@@ -1,0 +1,213 @@
+#!/bin/bash
+#
+# Builds, runs and tests the slidewin module. Everything it makes is in build/.
+
+set -euo pipefail
+shopt -s nullglob
+umask 022
+export LC_ALL=C.UTF-8
+
+ROOT=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
+SRC=$ROOT/ngx_http_slidewin_module
+BUILD=$ROOT/build
+LOG=$BUILD/log
+
+# shellcheck source=tools/say.sh
+. "$ROOT/tools/say.sh"
+# shellcheck source=tools/fetch.sh
+. "$ROOT/tools/fetch.sh"
+# shellcheck source=tools/flavour.sh
+. "$ROOT/tools/flavour.sh"
+# shellcheck source=tools/jobs.sh
+. "$ROOT/tools/jobs.sh"
+# shellcheck source=tools/check.sh
+. "$ROOT/tools/check.sh"
+# shellcheck source=tools/suite.sh
+. "$ROOT/tools/suite.sh"
+# shellcheck source=tools/demo.sh
+. "$ROOT/tools/demo.sh"
+
+usage() {
+    cat <<'END'
+usage: ./build.sh VERB
+
+  run [--redis]     build, and serve a demo on port 8080 (PORT=) until Ctrl-C,
+                    counting in shared memory, or in a Redis it starts
+  build             build nginx and the dynamic module
+  test              build everything and run all the tests
+  test NAME...      only the suites whose path contains a NAME
+  asan [NAME...]    the suites under AddressSanitizer and UBSan
+  unit              the C tests of the parts that do not need nginx
+  fuzz [SECONDS]    every fuzz target, 60 seconds each unless told
+  check             format, layers, warnings, static analysis
+  env               print NGINX=... and MODULE=... of the build
+  clean             remove build/, the downloads included
+  help              this text
+
+environment:
+  NGINX_VERSION     nginx to build against (default: the one this Debian ships)
+  NGINX_SRC         an nginx source tree of yours, instead of a version
+  FLAVOUR           for `test NAME`: release, test, asan or static
+  VERBOSE=1         show the output of suites that pass, too
+  NO_COLOR          no colours
+
+The packages a verb needs are installed with apt, as root or through sudo.
+END
+}
+
+bad_usage() {
+    say "$*"
+    usage >&2
+    exit 2
+}
+
+no_arguments() {
+    [ $# -eq 1 ] || bad_usage "'$1' takes no argument: $2"
+}
+
+# A second run of this script waits for the first one's build.
+locked() {
+    mkdir -p "$BUILD"
+    exec {lock}>"$BUILD/.lock"
+    flock -n "$lock" || { note "waiting for another build"; flock "$lock"; }
+    "$@"
+    exec {lock}>&-
+}
+
+prepare_build() {
+    need "${BUILD_PACKAGES[@]}"
+    nginx_source
+    hiredis
+}
+
+prepare_tests() {
+    need "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${CHECK_PACKAGES[@]}"
+    nginx_source
+    hiredis
+    test_nginx
+    valkey
+}
+
+prepare_check() {
+    need "${BUILD_PACKAGES[@]}" "${CHECK_PACKAGES[@]}"
+    nginx_source
+    hiredis
+}
+
+build_release() {
+    prepare_build
+    flavour release
+}
+
+verb_build() {
+    no_arguments "$@"
+    locked build_release
+    say "nginx   $(flavour_nginx release)"
+    say "module  $(flavour_module release)"
+}
+
+verb_env() {
+    no_arguments "$@"
+    locked build_release >&2
+    printf 'NGINX=%s\nMODULE=%s\n' \
+        "$(flavour_nginx release)" "$(flavour_module release)"
+}
+
+verb_run() {
+    local redis=
+
+    if [ "${2-}" = --redis ]; then
+        redis=1
+        set -- "$1" "${@:3}"
+    fi
+    no_arguments "$@"
+
+    demo_port_free
+    locked build_release
+    [ -z "$redis" ] || need "${REDIS_PACKAGES[@]}"
+    demo "$redis"
+}
+
+verb_unit() {
+    no_arguments "$@"
+    need "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
+    VERBOSE=1
+    jobs_begin
+    locked unit_build
+    unit_tests
+    jobs_end
+}
+
+verb_fuzz() {
+    local seconds=${2:-60}
+
+    [[ $# -le 2 && $seconds =~ ^[1-9][0-9]*$ ]] \
+        || bad_usage "'fuzz' takes a number of seconds"
+    need "${BUILD_PACKAGES[@]}" "${CHECK_PACKAGES[@]}"
+    jobs_begin
+    locked fuzz_build
+    fuzz_targets "$seconds"
+    jobs_end
+}
+
+verb_check() {
+    no_arguments "$@"
+    locked prepare_check
+    jobs_begin
+    locked flavours release
+    checks
+    jobs_end
+}
+
+verb_test() {
+    shift
+    locked prepare_tests
+    jobs_begin
+
+    if [ $# -gt 0 ]; then
+        named_suites "$@"
+    else
+        locked flavours release asan test static
+        locked unit_build
+        locked fuzz_build
+        checks
+        unit_tests
+        fuzz_targets 10
+        all_suites
+    fi
+
+    jobs_end
+}
+
+verb_asan() {
+    shift
+    FLAVOUR=asan verb_test "" "${@:-.t}"
+}
+
+verb_clean() {
+    no_arguments "$@"
+    rm -rf -- "$BUILD"
+}
+
+main() {
+    case ${1-} in
+    run | build | test | unit | asan | fuzz | check | env | clean) ;;
+    help | -h | --help) usage; exit ;;
+    '') bad_usage "which verb?" ;;
+    *) bad_usage "unknown verb: $1" ;;
+    esac
+
+    [[ $ROOT != *[[:space:]]* ]] \
+        || die "nginx cannot be built in a path with spaces: $ROOT"
+
+    local arg
+    for arg in "${@:2}"; do
+        [[ $arg != -* || "$1 $arg" = "run --redis" ]] \
+            || bad_usage "unknown option: $arg"
+    done
+
+    mkdir -p "$LOG"
+    "verb_$1" "$@"
+}
+
+main "$@"

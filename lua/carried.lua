@@ -1,0 +1,66 @@
+-- Not a script: what take puts in the place of "-- carried.lua".
+--
+-- Units that a value of another window or algorithm, or of a clock that stepped
+-- far back, still holds, rounded up: they are carried over as though taken now,
+-- up to the limit. nil if the value is none of ours. A log has the times, and
+-- goes by the window there is now.
+--
+-- Second, whether the value is of a time to come: it has to be written anew even
+-- if nothing is counted, or it would be carried until that time. If it is not,
+-- it is written anew when something is refused, which would else be refused for
+-- as long as the old window holds the units, not for as long as it is told.
+
+local function carried(text, now, limit, window)
+    local unpack, floor, max = struct.unpack, math.floor, math.max
+    local kind, used, ahead = text:sub(1, 1), 0
+
+    if (kind == 'c' or kind == 'f') and #text == 25 then
+        local _, w, index, prev, curr = unpack('<c1I4I6I7I7', text)
+        if w == 0 then
+            return nil
+        end
+        local past = floor(now / w) - index
+        if past > 0 then
+            prev, curr = past == 1 and curr or 0, 0
+        end
+        ahead = past < -1
+        local gone = past >= 0 and now % w or 0
+        used = kind == 'f' and curr
+               or floor((prev * (w - gone) + curr * w + w - 1) / w)
+
+    elseif kind == 's' and #text > 12 then
+        local _, w, n, index = unpack('<c1I4BI6', text)
+        if w == 0 or n == 0 or #text ~= 19 + 7 * n then
+            return nil
+        end
+        ahead = floor(now * n / w) < index - n
+        for j = max(max(floor(now * n / w), index) - n, 0), index do
+            used = used + unpack('<I7', text, 13 + 7 * (j % (n + 1)))
+        end
+
+    elseif kind == 'l' and #text >= 17 and (#text - 17) % 12 == 0 then
+        local _, w, _, before = unpack('<c1I4I6I6', text)
+        local newest, sum = 0, before
+        w = window or w
+        if w == 0 then
+            return nil
+        end
+        if #text > 17 then
+            newest, sum = unpack('<I6I6', text, #text - 11)
+        end
+        ahead = newest - now > w
+        for at = 18, #text, 12 do
+            local time, upto = unpack('<I6I6', text, at)
+            if max(now, newest) - time < w then
+                break
+            end
+            before = upto
+        end
+        used = sum - before
+
+    else
+        return nil
+    end
+
+    return math.min(used, limit), ahead
+end

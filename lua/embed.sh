@@ -1,0 +1,16 @@
+#!/bin/sh
+#
+# embed.sh DIRECTORY: prints a C header with the scripts of the directory,
+# without comments and indentation, and with what they include.
+
+set -e
+
+for script in take take_pair take_log give_back; do
+    echo "#define NGX_HTTP_SLIDEWIN_LUA_$(echo $script | tr a-z A-Z) \\"
+    sed -e "/^ *-- carried.lua\$/r $1/carried.lua" \
+        -e "/^ *-- rebased.lua\$/r $1/rebased.lua" \
+        -e "/^ *-- search.lua\$/r $1/search.lua" "$1/$script.lua" \
+        | sed -e 's/^ *//' -e '/^--/d' -e '/^$/d' \
+            -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/    "&\\n" \\/'
+    echo
+done

@@ -1,0 +1,118 @@
+-- give back: uncounts what a take counted, unless it has left already.
+--
+-- KEYS[i]   the client of policy i; all of one slot
+-- ARGV[1]   number of the call, echoed
+-- ARGV[2]   the time in ms, 0 for this server's own
+-- ARGV[..]  of each policy: algorithm, limit, window in ms, slices, cost, the
+--           time the take was counted at
+--
+-- reply     { number, time }
+--
+-- What another policy has counted anew since is left alone: it is not known
+-- where the units went. So is a value that is none of ours.
+
+local floor, min = math.floor, math.min
+local pack, unpack = struct.pack, struct.unpack
+
+local now = tonumber(ARGV[2])
+
+if now == 0 then
+    local t = redis.call('TIME')
+    now = t[1] * 1000 + floor(t[2] / 1000)
+end
+
+local function without(text, kind, w, n, cost, stamp)
+    if kind == 'l' then
+        if #text < 17 or (#text - 17) % 12 ~= 0 or text:sub(1, 1) ~= 'l' then
+            return nil
+        end
+
+        -- the entries of that time may be several, one after the other
+
+        local _, _, _, before = unpack('<c1I4I6I6', text)
+        local parts, units, at = { text:sub(1, 17) }, 0, 18
+
+        while at < #text do
+            local time, sum = unpack('<I6I6', text, at)
+            if time == stamp and units == 0 then
+                local last = sum
+                while at + 12 < #text and unpack('<I6', text, at + 12) == stamp
+                do
+                    at = at + 12
+                    time, last = unpack('<I6I6', text, at)
+                end
+                units = min(cost, last - before)
+                if last - units > before then
+                    parts[#parts + 1] = pack('<I6I6', stamp, last - units)
+                end
+                sum = last
+            else
+                parts[#parts + 1] = pack('<I6I6', time, sum - units)
+            end
+            before, at = sum, at + 12
+        end
+        return units > 0 and table.concat(parts) or nil
+    end
+
+    if kind == 's' then
+        if #text ~= 19 + 7 * n then
+            return nil
+        end
+        local k, v, m, old = unpack('<c1I4BI6', text)
+        if k ~= 's' or v ~= w or m ~= n then
+            return nil
+        end
+
+        local index, slots = math.max(floor(now * n / w), old), {}
+        local taken = min(floor(stamp * n / w), index)
+
+        for slot = 0, n do
+            slots[slot + 1] = unpack('<I7', text, 13 + 7 * slot)
+        end
+        for j = old + 1, min(index, old + n + 1) do
+            slots[j % (n + 1) + 1] = 0
+        end
+        if taken >= index - n then
+            local slot = taken % (n + 1) + 1
+            slots[slot] = slots[slot] - min(cost, slots[slot])
+        end
+        for slot, units in ipairs(slots) do
+            slots[slot] = pack('<I7', units)
+        end
+        return pack('<c1I4BI6', 's', w, n, index) .. table.concat(slots)
+    end
+
+    if #text ~= 25 then
+        return nil
+    end
+
+    local k, v, index, prev, curr = unpack('<c1I4I6I7I7', text)
+    local taken, past = floor(stamp / w), floor(now / w)
+
+    if k ~= kind or v ~= w then
+        return nil
+    end
+    if past > index then
+        prev, curr = past == index + 1 and curr or 0, 0
+        index = past
+    end
+    if taken >= index then
+        curr = curr - min(cost, curr)
+    elseif taken == index - 1 then
+        prev = prev - min(cost, prev)
+    end
+    return pack('<c1I4I6I7I7', kind, w, index, prev, curr)
+end
+
+for i, key in ipairs(KEYS) do
+    local a = 6 * i - 3
+    local text = redis.call('GET', key)
+    local value = text and without(text, ARGV[a], tonumber(ARGV[a + 2]),
+                                   tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4]),
+                                   tonumber(ARGV[a + 5]))
+    if value then
+        redis.call('SET', key, value, 'KEEPTTL')
+    end
+end
+
+return { tonumber(ARGV[1]), now }

@@ -1,0 +1,117 @@
+-- take for one policy that is a log: the same as take.lua says, for less.
+-- Functions are made where they are needed, and numbers that are known are
+-- written as Redis takes them.
+
+local HEAD = 1024
+local key, limit, w = KEYS[1], tonumber(ARGV[4]), tonumber(ARGV[5])
+local now, cost, unpack = tonumber(ARGV[2]), tonumber(ARGV[7]), struct.unpack
+
+if now == 0 then
+    local t = redis.call('TIME')
+    now = t[1] * 1000 + math.floor(t[2] / 1000)
+end
+
+local text = redis.call('GETRANGE', key, '0', '1023')
+local size, last = #text
+
+if size == HEAD then
+    size = redis.call('STRLEN', key)
+    last = redis.call('GETRANGE', key, '-12', '-1')
+end
+
+local time, count, first, before, total, newest = now, 0, 1, 0, 0, 0
+local oldest, fits, rewrite, ahead = 0, 0, true
+
+if size > 0 then
+    local k, v, since, base
+
+    if size >= 17 and (size - 17) % 12 == 0 then
+        k, v, since, base = unpack('<c1I4I6I6', text)
+        count = (size - 17) / 12
+        if last then
+            newest, total = unpack('<I6I6', last)
+        elseif count > 0 then
+            newest, total = unpack('<I6I6', text, size - 11)
+        end
+    end
+
+    if k ~= 'l' or newest - now > w then
+        -- carried.lua
+
+        total, ahead = carried(redis.call('GET', key), now, limit,
+                               k == 'l' and w or nil)
+        if not total then
+            return redis.error_reply('SLIDEWIN a key holds another value')
+        end
+        text = struct.pack('<c1I4I6I6I6I6', 'l', w, now, 0, now, total)
+        size, count, newest, oldest = #text, 1, now, now
+
+    elseif count > 0 then
+        if newest > now then
+            time = newest
+        end
+        before = base
+        rewrite = v ~= w or time >= since + w / 2
+
+        oldest = unpack('<I6', text, 18)
+
+        if oldest <= time - w then
+            -- search.lua
+
+            first = search(key, text, 6, time - w + 1, 2, count + 1)
+            before = at(key, text, 12 * first)
+            oldest = first <= count and at(key, text, 12 * first + 6)
+        end
+        total = total - before
+    end
+end
+
+if total == 0 then
+    before, oldest, newest, rewrite = 0, 0, 0, true
+end
+
+local counted = cost > 0 and total + cost <= limit
+
+if ahead == false then
+    ahead = cost > 0 and not counted
+end
+
+if not counted and cost > 0 and cost <= limit then
+    -- search.lua
+
+    fits = search(key, text, 12, before + total + cost - limit, first, count)
+    fits = at(key, text, 12 * fits + 6)
+end
+
+local added = ''
+
+if counted then
+    added = struct.pack('<I6I6', time, before + total + cost)
+end
+
+if counted and not rewrite then
+    redis.call('APPEND', key, added)
+
+elseif counted or ahead then
+    local live = ''
+    if total > 0 then
+        live = size <= HEAD and text:sub(12 * first + 6)
+               or redis.call('GETRANGE', key, 12 * first + 5, -1)
+    end
+    live = live .. added
+    if before >= 2 ^ 47 then
+        -- rebased.lua
+
+        live, before = rebased(live, before), 0
+    end
+    redis.call('SET', key, struct.pack('<c1I4I6I6', 'l', w, time, before)
+                           .. live, 'PX', 2 * w)
+end
+
+if counted then
+    oldest = total > 0 and oldest or time
+    total, newest = total + cost, time
+end
+
+return { tonumber(ARGV[1]), now, (counted or cost == 0) and 1 or 0,
+         counted and 1 or 0, total, oldest, newest, fits }

@@ -1,0 +1,108 @@
+
+/*
+ * The one interface of a place to count in.  The request side knows stores
+ * only by it.
+ */
+
+
+#ifndef _NGX_HTTP_SLIDEWIN_BACKEND_H_INCLUDED_
+#define _NGX_HTTP_SLIDEWIN_BACKEND_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include "sw_window.h"
+
+
+#define NGX_HTTP_SLIDEWIN_CLAIMS_MAX  32
+#define NGX_HTTP_SLIDEWIN_NAME_MAX    64
+
+
+typedef struct ngx_http_slidewin_zone_s   ngx_http_slidewin_zone_t;
+typedef struct ngx_http_slidewin_store_s  ngx_http_slidewin_store_t;
+typedef struct ngx_http_slidewin_call_s   ngx_http_slidewin_call_t;
+
+
+/* what is asked of one policy, and its answer */
+
+typedef struct {
+    ngx_http_slidewin_zone_t   *zone;
+    ngx_str_t                   name;      /* the policy's */
+    ngx_str_t                   key;       /* not empty */
+    sw_policy_t                 policy;
+    int64_t                     cost;      /* 0 peeks */
+    sw_verdict_t                verdict;
+    unsigned                    dry_run:1;
+    unsigned                    counted:1;
+    unsigned                    unwanted:1;  /* if its request has left */
+} ngx_http_slidewin_claim_t;
+
+
+/*
+ * Up to NGX_HTTP_SLIDEWIN_CLAIMS_MAX claims that are decided together, no two
+ * of the same zone.  They belong to the caller and stay where they are until
+ * the call is done or cancelled.
+ */
+
+struct ngx_http_slidewin_call_s {
+    ngx_http_slidewin_claim_t **claims;
+    ngx_uint_t                  n;
+    ngx_log_t                  *log;
+
+    /* after NGX_AGAIN: once, from an event of the store's own */
+    void                      (*done)(ngx_http_slidewin_call_t *call,
+                                      ngx_int_t rc);
+    void                       *data;      /* the caller's */
+    void                       *pending;   /* the store's */
+};
+
+
+/*
+ * take      checks all claims and counts all or none.  An enforced claim that
+ *           is refused leaves every claim uncounted; a dry-run claim that is
+ *           refused leaves the dry-run claims uncounted.
+ * reset     forgets the keys; verdicts are not touched.
+ * give_back uncounts what take counted, each at its verdict's stamp.
+ *
+ * All return NGX_OK when done, NGX_AGAIN when done will be called, or NGX_ERROR
+ * with nothing changed.
+ *
+ * cancel    forgets a call that was left waiting: done is not called.  It may
+ *           have been counted or not, as when a client leaves a moment later.
+ * adopt     puts another call, a copy, in the place of one that was left
+ *           waiting; NGX_DECLINED if it was not sent and need not be.
+ *
+ * init_process and exit_process are a worker's; any but take, reset and
+ * give_back may be NULL.
+ */
+
+typedef struct {
+    ngx_int_t                 (*take)(ngx_http_slidewin_store_t *store,
+                                      ngx_http_slidewin_call_t *call);
+    ngx_int_t                 (*reset)(ngx_http_slidewin_store_t *store,
+                                       ngx_http_slidewin_call_t *call);
+    ngx_int_t                 (*give_back)(ngx_http_slidewin_store_t *store,
+                                           ngx_http_slidewin_call_t *call);
+    void                      (*cancel)(ngx_http_slidewin_store_t *store,
+                                        ngx_http_slidewin_call_t *call);
+    ngx_int_t                 (*adopt)(ngx_http_slidewin_store_t *store,
+                                       ngx_http_slidewin_call_t *call,
+                                       ngx_http_slidewin_call_t *heir);
+    ngx_int_t                 (*init_process)(
+                                        ngx_http_slidewin_store_t *store);
+    void                      (*exit_process)(
+                                        ngx_http_slidewin_store_t *store);
+} ngx_http_slidewin_backend_t;
+
+
+struct ngx_http_slidewin_store_s {
+    ngx_str_t                           name;
+    const ngx_http_slidewin_backend_t  *backend;
+    void                               *data;
+    unsigned                            local:1;
+    unsigned                            used:1;   /* by a limit */
+};
+
+
+#endif /* _NGX_HTTP_SLIDEWIN_BACKEND_H_INCLUDED_ */

@@ -1,0 +1,207 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "ngx_http_slidewin_claim.h"
+#include "sw_rate.h"
+
+
+static ngx_int_t ngx_http_slidewin_claim_limit(ngx_http_request_t *r,
+    ngx_http_slidewin_limit_t *limit, ngx_http_slidewin_entry_t **entry);
+static ngx_int_t ngx_http_slidewin_claim_rate(ngx_http_request_t *r,
+    ngx_http_slidewin_policy_t *policy, sw_policy_t *limits);
+static ngx_int_t ngx_http_slidewin_claim_cost(ngx_http_request_t *r,
+    ngx_http_slidewin_limit_t *limit, int64_t *cost);
+static void ngx_http_slidewin_make_printable(ngx_str_t *value);
+
+
+ngx_int_t
+ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_loc_conf_t *slcf)
+{
+    ngx_int_t                    rc;
+    ngx_uint_t                   i, n;
+    ngx_http_slidewin_entry_t   *entry, **last;
+    ngx_http_slidewin_limit_t  **limits;
+
+    limits = slcf->limits->elts;
+    n = slcf->limits->nelts;
+
+    /* what an error left undecided before is decided along with these */
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+        n++;
+    }
+
+    ctx->call.claims = ngx_palloc(r->pool,
+                                  n * sizeof(ngx_http_slidewin_claim_t *));
+    if (ctx->call.claims == NULL) {
+        return NGX_ERROR;
+    }
+
+    n = 0;
+
+    for (i = 0; i < slcf->limits->nelts; i++) {
+
+        for (last = &ctx->entries; *last; last = &(*last)->next) {
+            if ((*last)->policy == limits[i]->policy) {
+                break;
+            }
+        }
+
+        if (*last) {
+            continue;
+        }
+
+        rc = ngx_http_slidewin_claim_limit(r, limits[i], &entry);
+
+        if (rc == NGX_DECLINED) {
+            continue;
+        }
+
+        if (rc != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        entry->claim.dry_run = limits[i]->dry_run || slcf->dry_run;
+        *last = entry;
+        n++;
+    }
+
+    return n ? NGX_OK : NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_slidewin_claim_limit(ngx_http_request_t *r,
+    ngx_http_slidewin_limit_t *limit, ngx_http_slidewin_entry_t **entry)
+{
+    ngx_str_t                    key;
+    ngx_http_slidewin_entry_t   *e;
+    ngx_http_slidewin_policy_t  *policy;
+
+    policy = limit->policy;
+
+    if (ngx_http_complex_value(r, &policy->key, &key) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (key.len == 0) {
+        return NGX_DECLINED;
+    }
+
+    e = ngx_pcalloc(r->pool, sizeof(ngx_http_slidewin_entry_t));
+    if (e == NULL) {
+        return NGX_ERROR;
+    }
+
+    e->limit = limit;
+    e->policy = policy;
+    e->claim.zone = policy->zone;
+    e->claim.name = policy->name;
+    e->claim.key = key;
+
+    if (ngx_http_slidewin_claim_rate(r, policy, &e->claim.policy) != NGX_OK
+        || ngx_http_slidewin_claim_cost(r, limit, &e->claim.cost) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    e->rate = e->claim.policy.limit;
+
+    *entry = e;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_slidewin_claim_rate(ngx_http_request_t *r,
+    ngx_http_slidewin_policy_t *policy, sw_policy_t *limits)
+{
+    ngx_str_t    value;
+    const char  *error;
+
+    *limits = policy->limits;
+
+    if (policy->rate == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_complex_value(r, policy->rate, &value) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    error = "it must be <count>r/<period>";
+
+    if (sw_parse_rate((char *) value.data, value.len, &limits->limit,
+                      &limits->window)
+        == SW_OK)
+    {
+        limits->slices = ngx_min(limits->slices, limits->window);
+        error = sw_policy_error(limits);
+    }
+
+    if (error) {
+        limits->limit = 0;
+
+        ngx_http_slidewin_make_printable(&value);
+
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "invalid rate \"%V\" of slidewin zone \"%V\", %s",
+                      &value, &policy->name, error);
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_slidewin_claim_cost(ngx_http_request_t *r,
+    ngx_http_slidewin_limit_t *limit, int64_t *cost)
+{
+    ngx_str_t  value;
+
+    *cost = limit->cost;
+
+    if (limit->cost_value == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_complex_value(r, limit->cost_value, &value) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (sw_parse_count((char *) value.data, value.len, SW_PRODUCT_MAX, cost)
+        != SW_OK)
+    {
+        *cost = 1;
+
+        ngx_http_slidewin_make_printable(&value);
+
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "invalid cost \"%V\" for slidewin zone \"%V\", it must "
+                      "be a whole number: 1 is taken",
+                      &value, &limit->policy->name);
+    }
+
+    return NGX_OK;
+}
+
+
+/* what a client sent must not make up lines in the log */
+
+static void
+ngx_http_slidewin_make_printable(ngx_str_t *value)
+{
+    size_t  i;
+
+    for (i = 0; i < value->len && i < 64; i++) {
+        if (value->data[i] < ' ' || value->data[i] > '~') {
+            break;
+        }
+    }
+
+    value->len = i;
+}

@@ -1,0 +1,23 @@
+
+/*
+ * What a request asks of the limits of its location: keys, rates, costs.
+ */
+
+
+#ifndef _NGX_HTTP_SLIDEWIN_CLAIM_H_INCLUDED_
+#define _NGX_HTTP_SLIDEWIN_CLAIM_H_INCLUDED_
+
+
+#include "ngx_http_slidewin_ctx.h"
+
+
+/*
+ * Adds a claim for every limit of this location that has none in this request
+ * yet; NGX_DECLINED if there was nothing to claim.  A claim whose rate is none
+ * has a limit of 0.
+ */
+ngx_int_t ngx_http_slidewin_claim(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx, ngx_http_slidewin_loc_conf_t *slcf);
+
+
+#endif /* _NGX_HTTP_SLIDEWIN_CLAIM_H_INCLUDED_ */

@@ -1,0 +1,234 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "ngx_http_slidewin_amend.h"
+#include "ngx_http_slidewin_conclude.h"
+#include "ngx_http_slidewin_delay.h"
+
+
+#define NGX_HTTP_SLIDEWIN_LOG_PERIOD  60     /* s */
+
+
+static ngx_http_slidewin_status_e ngx_http_slidewin_entry_status(
+    ngx_http_slidewin_entry_t *entry);
+static ngx_uint_t ngx_http_slidewin_outranks(ngx_http_slidewin_entry_t *one,
+    ngx_http_slidewin_entry_t *two);
+static void ngx_http_slidewin_uncount(ngx_http_slidewin_ctx_t *ctx,
+    ngx_uint_t all);
+static void ngx_http_slidewin_log(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx, ngx_http_slidewin_loc_conf_t *slcf);
+
+
+ngx_int_t
+ngx_http_slidewin_conclude(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_loc_conf_t *slcf)
+{
+    ngx_uint_t                  status, rehearsed;
+    ngx_http_slidewin_entry_t  *entry;
+
+    rehearsed = 1;
+    ctx->decider = NULL;
+    ctx->status = NGX_HTTP_SLIDEWIN_BYPASSED;
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+
+        entry->open = 0;
+
+        if (!entry->settled) {
+            continue;
+        }
+
+        if (entry->claim.dry_run && !entry->claim.verdict.admitted) {
+            rehearsed = 0;
+        }
+
+        if (ctx->decider == NULL
+            || ngx_http_slidewin_outranks(entry, ctx->decider))
+        {
+            ctx->decider = entry;
+            ctx->status = ngx_http_slidewin_entry_status(entry);
+        }
+    }
+
+    /*
+     * A rejected request is not counted, not even where it had passed before.
+     * One that a dry run would reject is not counted by the dry run.
+     */
+
+    if (ctx->refused || !rehearsed) {
+        ngx_http_slidewin_uncount(ctx, ctx->refused);
+    }
+
+    ngx_http_slidewin_delay_leave(ctx);
+
+    if (ctx->refused && slcf->retry_jitter) {
+        ctx->jitter = ngx_random() % (slcf->retry_jitter + 1);
+    }
+
+    ngx_http_slidewin_log(r, ctx, slcf);
+
+    /* on allow never NGX_OK: "satisfy any" would take it for a password */
+
+    if (!ctx->refused) {
+        return NGX_DECLINED;
+    }
+
+    status = (ctx->status == NGX_HTTP_SLIDEWIN_ERROR_REJECTED)
+                 ? NGX_HTTP_SERVICE_UNAVAILABLE
+                 : slcf->status;
+
+    /* not by the return code: "satisfy any" would let 401 and 403 pass */
+
+    ngx_http_finalize_request(r, status);
+
+    return NGX_DONE;
+}
+
+
+static ngx_http_slidewin_status_e
+ngx_http_slidewin_entry_status(ngx_http_slidewin_entry_t *entry)
+{
+    switch (entry->source) {
+
+    case NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN:
+        return NGX_HTTP_SLIDEWIN_ERROR_PASSED;
+
+    case NGX_HTTP_SLIDEWIN_SOURCE_FAIL_CLOSED:
+        return entry->claim.dry_run ? NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN
+                                    : NGX_HTTP_SLIDEWIN_ERROR_REJECTED;
+
+    default:
+        break;
+    }
+
+    if (entry->claim.verdict.admitted) {
+        return entry->delayed ? NGX_HTTP_SLIDEWIN_DELAYED
+                              : NGX_HTTP_SLIDEWIN_PASSED;
+    }
+
+    return entry->claim.dry_run ? NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN
+                                : NGX_HTTP_SLIDEWIN_REJECTED;
+}
+
+
+/*
+ * Which of two limits speaks for the request: the graver outcome; of two
+ * rejections the longer, since both must end; of two passes the one that is
+ * nearer to its end.
+ */
+
+static ngx_uint_t
+ngx_http_slidewin_outranks(ngx_http_slidewin_entry_t *one,
+    ngx_http_slidewin_entry_t *two)
+{
+    sw_verdict_t                *v1, *v2;
+    ngx_http_slidewin_status_e   s1, s2;
+
+    s1 = ngx_http_slidewin_entry_status(one);
+    s2 = ngx_http_slidewin_entry_status(two);
+
+    if (s1 != s2) {
+        return s1 > s2;
+    }
+
+    v1 = &one->claim.verdict;
+    v2 = &two->claim.verdict;
+
+    if (v1->admitted) {
+        return v1->remaining < v2->remaining;
+    }
+
+    if (v1->retry == SW_NEVER || v2->retry == SW_NEVER) {
+        return v2->retry != SW_NEVER;
+    }
+
+    return v1->retry > v2->retry;
+}
+
+
+static void
+ngx_http_slidewin_uncount(ngx_http_slidewin_ctx_t *ctx, ngx_uint_t all)
+{
+    sw_verdict_t               *verdict;
+    ngx_http_slidewin_claim_t  *claim;
+    ngx_http_slidewin_entry_t  *entry;
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+        claim = &entry->claim;
+
+        if (!claim->counted || !(all || claim->dry_run)) {
+            continue;
+        }
+
+        ngx_http_slidewin_give_back(entry->store, claim);
+
+        verdict = &claim->verdict;
+        verdict->remaining += claim->cost;
+        verdict->level -= claim->cost * verdict->scale;
+    }
+}
+
+
+static void
+ngx_http_slidewin_log(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_loc_conf_t *slcf)
+{
+    ngx_str_t       *zone;
+    ngx_uint_t       level;
+    sw_policy_t     *limits;
+    sw_verdict_t    *verdict;
+    ngx_log_t       *log;
+
+    if (ctx->status <= NGX_HTTP_SLIDEWIN_DELAYED) {
+        return;
+    }
+
+    log = r->connection->log;
+    level = slcf->log_level;
+
+    if (!ctx->refused) {
+        level++;
+    }
+
+    zone = &ctx->decider->policy->name;
+    limits = &ctx->decider->claim.policy;
+    verdict = &ctx->decider->claim.verdict;
+
+    /* it may be every request from now on: one line a minute will do */
+
+    if (ctx->decider->source == NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN) {
+
+        if (ngx_time() - ctx->decider->policy->uncounted
+            < NGX_HTTP_SLIDEWIN_LOG_PERIOD)
+        {
+            return;
+        }
+
+        ctx->decider->policy->uncounted = ngx_time();
+    }
+
+    if (ctx->decider->source == NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN
+        || ctx->decider->source == NGX_HTTP_SLIDEWIN_SOURCE_FAIL_CLOSED)
+    {
+        ngx_log_error(level, log, 0, "%s request uncounted by zone \"%V\"",
+                      ctx->refused ? "rejecting" : "passing", zone);
+        return;
+    }
+
+    if (verdict->retry == SW_NEVER) {
+        ngx_log_error(level, log, 0,
+                      "rejecting request%s by zone \"%V\", its cost %L is "
+                      "above the limit %L: it can never pass",
+                      ctx->refused ? "" : ", dry run", zone,
+                      ctx->decider->claim.cost, limits->limit);
+        return;
+    }
+
+    ngx_log_error(level, log, 0,
+                  "rejecting request%s by zone \"%V\", limit %L in %Lms, "
+                  "retry after %Ls",
+                  ctx->refused ? "" : ", dry run", zone, limits->limit,
+                  limits->window, ngx_http_slidewin_retry_after(ctx));
+}

@@ -1,0 +1,20 @@
+
+/*
+ * What a request gets when all its limits have been asked: the status, one of
+ * them that speaks for it, a line in the log.
+ */
+
+
+#ifndef _NGX_HTTP_SLIDEWIN_CONCLUDE_H_INCLUDED_
+#define _NGX_HTTP_SLIDEWIN_CONCLUDE_H_INCLUDED_
+
+
+#include "ngx_http_slidewin_ctx.h"
+
+
+/* returns what the access handler is to return */
+ngx_int_t ngx_http_slidewin_conclude(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx, ngx_http_slidewin_loc_conf_t *slcf);
+
+
+#endif /* _NGX_HTTP_SLIDEWIN_CONCLUDE_H_INCLUDED_ */

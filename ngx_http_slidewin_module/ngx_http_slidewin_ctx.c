@@ -1,0 +1,125 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "ngx_http_slidewin_amend.h"
+#include "ngx_http_slidewin_ctx.h"
+#include "ngx_http_slidewin_delay.h"
+#include "ngx_http_slidewin_module.h"
+
+
+static void ngx_http_slidewin_ctx_cleanup(void *data);
+
+
+ngx_http_slidewin_ctx_t *
+ngx_http_slidewin_ctx_find(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t       *cln;
+    ngx_http_slidewin_ctx_t  *ctx;
+
+    r = r->main;
+    ctx = ngx_http_get_module_ctx(r, ngx_http_slidewin_module);
+
+    if (ctx || (!r->internal && !r->filter_finalize)) {
+        return ctx;
+    }
+
+    /* an internal redirect cleared the contexts, the cleanup still has it */
+
+    for (cln = r->pool->cleanup; cln; cln = cln->next) {
+        if (cln->handler == ngx_http_slidewin_ctx_cleanup) {
+            ctx = cln->data;
+            ngx_http_set_ctx(r, ctx, ngx_http_slidewin_module);
+            return ctx;
+        }
+    }
+
+    return NULL;
+}
+
+
+ngx_http_slidewin_ctx_t *
+ngx_http_slidewin_ctx_create(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t       *cln;
+    ngx_http_slidewin_ctx_t  *ctx;
+
+    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_slidewin_ctx_t));
+    if (cln == NULL) {
+        return NULL;
+    }
+
+    ctx = cln->data;
+    ngx_memzero(ctx, sizeof(ngx_http_slidewin_ctx_t));
+
+    ctx->request = r;
+
+    cln->handler = ngx_http_slidewin_ctx_cleanup;
+    ngx_http_set_ctx(r, ctx, ngx_http_slidewin_module);
+
+    return ctx;
+}
+
+
+/* the client may have left while it was made to wait */
+
+static void
+ngx_http_slidewin_ctx_cleanup(void *data)
+{
+    ngx_http_slidewin_ctx_cancel(data);
+}
+
+
+void
+ngx_http_slidewin_ctx_cancel(ngx_http_slidewin_ctx_t *ctx)
+{
+    ngx_http_slidewin_entry_t  *entry;
+
+    if (ctx->waiting) {
+
+        for (entry = ctx->entries; entry; entry = entry->next) {
+            entry->claim.unwanted = entry->limit->count
+                && !sw_statuses_have(entry->limit->count,
+                                     NGX_HTTP_CLIENT_CLOSED_REQUEST);
+        }
+
+        ngx_http_slidewin_disown(ctx->waiting, &ctx->call);
+        ctx->waiting = NULL;
+    }
+
+    ngx_http_slidewin_delay_leave(ctx);
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_entry_known(ngx_http_slidewin_entry_t *entry)
+{
+    return entry->settled
+           && entry->source != NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN
+           && entry->source != NGX_HTTP_SLIDEWIN_SOURCE_FAIL_CLOSED;
+}
+
+
+/* a crowd that was refused together is not to come back together */
+
+int64_t
+ngx_http_slidewin_retry_after(ngx_http_slidewin_ctx_t *ctx)
+{
+    sw_verdict_t  *verdict;
+
+    verdict = &ctx->decider->claim.verdict;
+
+    if (verdict->admitted || verdict->retry == SW_NEVER) {
+        return SW_NEVER;
+    }
+
+    return ngx_http_slidewin_seconds(verdict->retry + ctx->jitter);
+}
+
+
+int64_t
+ngx_http_slidewin_seconds(int64_t ms)
+{
+    return (ms + 999) / 1000;
+}

@@ -1,0 +1,395 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "ngx_http_slidewin_clock.h"
+#include "ngx_http_slidewin_delay.h"
+
+
+/* of a worker's connections for requests that wait, and of those for a line */
+#define NGX_HTTP_SLIDEWIN_DELAY_SHARE  4
+
+/* units may come back elsewhere, and nobody would say so */
+#define NGX_HTTP_SLIDEWIN_DELAY_ASK    1000    /* ms */
+
+/*
+ * Whoever was let wait is not turned away for what two clocks, or two readings
+ * of one, differ by.
+ */
+#define NGX_HTTP_SLIDEWIN_DELAY_GRACE  100     /* ms */
+
+
+/* of one client and policy, in the order they came; never empty */
+
+typedef struct {
+    ngx_str_node_t               sn;
+    ngx_http_slidewin_policy_t  *policy;
+    ngx_queue_t                  places;
+    ngx_uint_t                   n;
+    int64_t                      units;
+} ngx_http_slidewin_line_t;
+
+
+struct ngx_http_slidewin_place_s {
+    ngx_queue_t                  queue;
+    ngx_http_slidewin_line_t    *line;
+    ngx_http_slidewin_ctx_t     *ctx;
+    ngx_http_slidewin_entry_t   *entry;
+    int64_t                      due;          /* ms, as the store has it */
+};
+
+
+static ngx_http_slidewin_entry_t *ngx_http_slidewin_delay_longest(
+    ngx_http_slidewin_ctx_t *ctx, int64_t now, int64_t *due);
+static ngx_int_t ngx_http_slidewin_delay_stand(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry);
+static ngx_http_slidewin_line_t *ngx_http_slidewin_delay_find(
+    ngx_http_slidewin_entry_t *entry);
+static ngx_http_slidewin_line_t *ngx_http_slidewin_delay_create(
+    ngx_http_slidewin_entry_t *entry);
+static ngx_http_slidewin_place_t *ngx_http_slidewin_delay_first(
+    ngx_http_slidewin_line_t *line);
+static void ngx_http_slidewin_delay_call(ngx_http_slidewin_line_t *line);
+static void ngx_http_slidewin_delay_set_timer(ngx_http_slidewin_ctx_t *ctx,
+    int64_t due);
+
+
+/* requests of this worker */
+static ngx_uint_t  ngx_http_slidewin_delayed;
+
+
+/*
+ * From the time of the first one on, a window admits the limit once.  It may
+ * take longer; then the request is turned away when its time is over.
+ */
+
+int64_t
+ngx_http_slidewin_delay_behind(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry)
+{
+    int64_t                     now, due, span, units;
+    sw_policy_t                *limits;
+    ngx_http_slidewin_line_t   *line;
+    ngx_http_slidewin_place_t  *first;
+
+    line = ngx_http_slidewin_delay_find(entry);
+
+    if (line == NULL) {
+        return 0;
+    }
+
+    first = ngx_http_slidewin_delay_first(line);
+
+    if (first == ctx->place) {
+        return 0;
+    }
+
+    limits = &entry->claim.policy;
+    span = limits->window;
+
+    if (limits->algorithm == SW_STRICT) {
+        span += limits->window / limits->slices;
+    }
+
+    units = line->units;
+
+    if (ctx->place == NULL || ctx->place->line != line) {
+        units += entry->claim.cost;
+    }
+
+    now = ngx_http_slidewin_clock_ms();
+    due = ngx_max(first->due, now + 1) + (units - 1) / entry->quota * span;
+
+    return due - now;
+}
+
+
+ngx_int_t
+ngx_http_slidewin_delay_join(ngx_http_slidewin_ctx_t *ctx)
+{
+    int64_t                     now, due, wake;
+    ngx_http_slidewin_entry_t  *entry;
+    ngx_http_slidewin_place_t  *place;
+
+    now = ngx_http_slidewin_clock_ms();
+
+    entry = ngx_http_slidewin_delay_longest(ctx, now, &due);
+
+    if (entry == NULL) {
+        return NGX_DECLINED;
+    }
+
+    /* in one line at a time, or two might wait for each other */
+
+    if (ctx->place && ctx->place->entry != entry) {
+        ngx_http_slidewin_delay_leave(ctx);
+    }
+
+    if (ctx->place == NULL
+        && ngx_http_slidewin_delay_stand(ctx, entry) != NGX_OK)
+    {
+        return NGX_DECLINED;
+    }
+
+    place = ctx->place;
+    place->due = due;
+
+    wake = entry->deadline;
+
+    if (place == ngx_http_slidewin_delay_first(place->line)) {
+        wake = ngx_min(wake, due);
+        wake = ngx_min(wake, now + NGX_HTTP_SLIDEWIN_DELAY_ASK);
+    }
+
+    entry->delayed = 1;
+    ctx->stands = 1;
+
+    ngx_http_slidewin_delay_set_timer(ctx, wake);
+
+    return NGX_OK;
+}
+
+
+/* all that refuse must let it wait; the one that takes longest is waited for */
+
+static ngx_http_slidewin_entry_t *
+ngx_http_slidewin_delay_longest(ngx_http_slidewin_ctx_t *ctx, int64_t now,
+    int64_t *due)
+{
+    int64_t                     time, behind;
+    sw_verdict_t               *verdict;
+    ngx_http_slidewin_entry_t  *entry, *longest;
+
+    longest = NULL;
+    *due = 0;
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+
+        if (!entry->open || !entry->settled || entry->claim.dry_run
+            || entry->claim.verdict.admitted)
+        {
+            continue;
+        }
+
+        verdict = &entry->claim.verdict;
+
+        if (verdict->retry == SW_NEVER) {
+            return NULL;
+        }
+
+        if (entry->deadline == 0) {
+            entry->deadline = now + entry->limit->delay;
+        }
+
+        /* others may have come to stand there while it asked */
+
+        behind = ngx_http_slidewin_delay_behind(ctx, entry);
+        verdict->retry = ngx_max(verdict->retry, behind);
+        time = now + verdict->retry;
+
+        if (time > entry->deadline
+                   + (entry->delayed ? NGX_HTTP_SLIDEWIN_DELAY_GRACE : 0))
+        {
+            return NULL;
+        }
+
+        if (longest == NULL || time > *due
+            || (time == *due && ctx->place && ctx->place->entry == entry))
+        {
+            longest = entry;
+            *due = time;
+        }
+    }
+
+    return longest;
+}
+
+
+static ngx_int_t
+ngx_http_slidewin_delay_stand(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry)
+{
+    ngx_uint_t                  most;
+    ngx_http_slidewin_line_t   *line;
+    ngx_http_slidewin_place_t  *place;
+
+    most = ngx_cycle->connection_n / NGX_HTTP_SLIDEWIN_DELAY_SHARE;
+    line = ngx_http_slidewin_delay_find(entry);
+
+    /* not one client for all, nor all for those who need not wait */
+
+    if (ngx_http_slidewin_delayed >= most
+        || (line && line->n >= most / NGX_HTTP_SLIDEWIN_DELAY_SHARE))
+    {
+        return NGX_DECLINED;
+    }
+
+    place = ngx_palloc(ctx->request->pool, sizeof(ngx_http_slidewin_place_t));
+    if (place == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (line == NULL) {
+        line = ngx_http_slidewin_delay_create(entry);
+        if (line == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    place->line = line;
+    place->ctx = ctx;
+    place->entry = entry;
+
+    ngx_queue_insert_tail(&line->places, &place->queue);
+    line->n++;
+    line->units += entry->claim.cost;
+
+    ctx->place = place;
+    ngx_http_slidewin_delayed++;
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_slidewin_delay_leave(ngx_http_slidewin_ctx_t *ctx)
+{
+    ngx_http_slidewin_line_t   *line;
+    ngx_http_slidewin_place_t  *place;
+
+    ctx->stands = 0;
+
+    if (ctx->timer.timer_set) {
+        ngx_del_timer(&ctx->timer);
+    }
+
+    place = ctx->place;
+
+    if (place == NULL) {
+        return;
+    }
+
+    line = place->line;
+
+    ngx_queue_remove(&place->queue);
+    line->n--;
+    line->units -= place->entry->claim.cost;
+
+    ctx->place = NULL;
+    ngx_http_slidewin_delayed--;
+
+    if (line->n == 0) {
+        ngx_rbtree_delete(&line->policy->lines, &line->sn.node);
+        ngx_free(line);
+        return;
+    }
+
+    ngx_http_slidewin_delay_call(line);
+}
+
+
+void
+ngx_http_slidewin_delay_wake(ngx_http_slidewin_entry_t *entry)
+{
+    ngx_http_slidewin_line_t  *line;
+
+    line = ngx_http_slidewin_delay_find(entry);
+
+    if (line) {
+        ngx_http_slidewin_delay_call(line);
+    }
+}
+
+
+static ngx_http_slidewin_line_t *
+ngx_http_slidewin_delay_find(ngx_http_slidewin_entry_t *entry)
+{
+    ngx_str_t                   *key;
+    ngx_http_slidewin_policy_t  *policy;
+
+    policy = entry->policy;
+
+    if (policy->lines.root == policy->lines.sentinel) {
+        return NULL;
+    }
+
+    key = &entry->claim.key;
+
+    return (ngx_http_slidewin_line_t *)
+               ngx_str_rbtree_lookup(&policy->lines, key,
+                                     ngx_murmur_hash2(key->data, key->len));
+}
+
+
+static ngx_http_slidewin_line_t *
+ngx_http_slidewin_delay_create(ngx_http_slidewin_entry_t *entry)
+{
+    ngx_str_t                 *key;
+    ngx_http_slidewin_line_t  *line;
+
+    key = &entry->claim.key;
+
+    line = ngx_alloc(sizeof(ngx_http_slidewin_line_t) + key->len,
+                     ngx_cycle->log);
+    if (line == NULL) {
+        return NULL;
+    }
+
+    ngx_queue_init(&line->places);
+    line->policy = entry->policy;
+    line->n = 0;
+    line->units = 0;
+
+    line->sn.node.key = ngx_murmur_hash2(key->data, key->len);
+    line->sn.str.len = key->len;
+    line->sn.str.data = (u_char *) &line[1];
+    ngx_memcpy(line->sn.str.data, key->data, key->len);
+
+    ngx_rbtree_insert(&entry->policy->lines, &line->sn.node);
+
+    return line;
+}
+
+
+static ngx_http_slidewin_place_t *
+ngx_http_slidewin_delay_first(ngx_http_slidewin_line_t *line)
+{
+    return ngx_queue_data(ngx_queue_head(&line->places),
+                          ngx_http_slidewin_place_t, queue);
+}
+
+
+/* the first one asks now, unless it is asking */
+
+static void
+ngx_http_slidewin_delay_call(ngx_http_slidewin_line_t *line)
+{
+    ngx_http_slidewin_ctx_t  *ctx;
+
+    ctx = ngx_http_slidewin_delay_first(line)->ctx;
+
+    if (ctx->stands) {
+        ngx_http_slidewin_delay_set_timer(ctx, 0);
+    }
+}
+
+
+/*
+ * To the clock that was read, not by the one of this turn: the event loop's
+ * is behind it, and the turn would come too early.
+ */
+
+static void
+ngx_http_slidewin_delay_set_timer(ngx_http_slidewin_ctx_t *ctx, int64_t due)
+{
+    ngx_msec_int_t  wait;
+
+    if (ctx->timer.timer_set) {
+        ngx_del_timer(&ctx->timer);
+    }
+
+    wait = due ? (ngx_msec_int_t) ((ngx_msec_t) due - ngx_current_msec) : 0;
+
+    ngx_add_timer(&ctx->timer, (ngx_msec_t) ngx_max(wait, 0));
+}

@@ -1,0 +1,33 @@
+
+/*
+ * Requests that wait for their turn.  Those of one client and policy stand in
+ * a line of this worker.  Only the first of a line asks the store; the others
+ * wait for it to leave, so that nobody is admitted before who came earlier.
+ */
+
+
+#ifndef _NGX_HTTP_SLIDEWIN_DELAY_H_INCLUDED_
+#define _NGX_HTTP_SLIDEWIN_DELAY_H_INCLUDED_
+
+
+#include "ngx_http_slidewin_ctx.h"
+
+
+/* ms until it may be its turn if others stand before it, else 0 */
+int64_t ngx_http_slidewin_delay_behind(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry);
+
+/*
+ * Lets a refused request stand in line until its timer tells that it may ask
+ * again.  NGX_DECLINED: it may not wait that long, or too many wait already.
+ */
+ngx_int_t ngx_http_slidewin_delay_join(ngx_http_slidewin_ctx_t *ctx);
+
+/* it was admitted or will not be */
+void ngx_http_slidewin_delay_leave(ngx_http_slidewin_ctx_t *ctx);
+
+/* units of this client came back: the first in line need not wait for them */
+void ngx_http_slidewin_delay_wake(ngx_http_slidewin_entry_t *entry);
+
+
+#endif /* _NGX_HTTP_SLIDEWIN_DELAY_H_INCLUDED_ */

@@ -1,0 +1,481 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "ngx_http_slidewin_amend.h"
+#include "ngx_http_slidewin_backend.h"
+#include "ngx_http_slidewin_claim.h"
+#include "ngx_http_slidewin_clock.h"
+#include "ngx_http_slidewin_conclude.h"
+#include "ngx_http_slidewin_ctx.h"
+#include "ngx_http_slidewin_delay.h"
+#include "ngx_http_slidewin_handler.h"
+#include "ngx_http_slidewin_module.h"
+
+
+static void ngx_http_slidewin_open(ngx_http_slidewin_entry_t *entry);
+static ngx_int_t ngx_http_slidewin_settle(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx);
+static ngx_http_slidewin_store_t *ngx_http_slidewin_collect(
+    ngx_http_slidewin_ctx_t *ctx);
+static ngx_uint_t ngx_http_slidewin_crowded(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry);
+static void ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx,
+    ngx_int_t rc);
+static void ngx_http_slidewin_settled(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry);
+static void ngx_http_slidewin_fail(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_store_t *fallback);
+static ngx_int_t ngx_http_slidewin_wait(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx);
+static void ngx_http_slidewin_waiting(ngx_http_request_t *r);
+static void ngx_http_slidewin_resume(ngx_http_slidewin_call_t *call,
+    ngx_int_t rc);
+static ngx_int_t ngx_http_slidewin_postpone(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx, ngx_http_slidewin_loc_conf_t *slcf);
+static void ngx_http_slidewin_due(ngx_event_t *ev);
+static void ngx_http_slidewin_go_on(ngx_http_slidewin_ctx_t *ctx);
+
+
+ngx_int_t
+ngx_http_slidewin_handler(ngx_http_request_t *r)
+{
+    ngx_int_t                      rc;
+    ngx_http_slidewin_ctx_t       *ctx;
+    ngx_http_slidewin_entry_t     *entry;
+    ngx_http_slidewin_loc_conf_t  *slcf;
+
+    slcf = ngx_http_get_module_loc_conf(r, ngx_http_slidewin_module);
+
+    if (slcf->limits == NULL) {
+        return NGX_DECLINED;
+    }
+
+    ctx = ngx_http_slidewin_ctx_find(r);
+
+    if (ctx == NULL) {
+        ctx = ngx_http_slidewin_ctx_create(r);
+        if (ctx == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+    }
+
+    /* whoever came here by another way is to be found by the answer */
+
+    if (ctx->waiting) {
+        r->write_event_handler = ngx_http_slidewin_waiting;
+        return NGX_AGAIN;
+    }
+
+    /* a post_action: nobody waits any more, and nothing was counted */
+
+    if (ctx->stands) {
+        ngx_http_slidewin_delay_leave(ctx);
+        return NGX_DECLINED;
+    }
+
+    if (!ctx->deciding) {
+
+        /* the page that answers a rejection is not refused again */
+
+        if (ctx->refused) {
+            return NGX_DECLINED;
+        }
+
+        ctx->started = ngx_http_slidewin_clock_us();
+        ctx->headers = slcf->headers;
+
+        rc = ngx_http_slidewin_claim(r, ctx, slcf);
+
+        if (rc == NGX_ERROR) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        /* all of this location's limits have been looked at before */
+
+        if (rc == NGX_DECLINED
+            && ctx->status != NGX_HTTP_SLIDEWIN_UNDECIDED)
+        {
+            return NGX_DECLINED;
+        }
+
+        ctx->deciding = 1;
+
+        ctx->call.log = r->connection->log;
+        ctx->call.done = ngx_http_slidewin_resume;
+        ctx->call.data = ctx;
+
+        ctx->timer.log = r->connection->log;
+        ctx->timer.handler = ngx_http_slidewin_due;
+        ctx->timer.data = ctx;
+
+        for (entry = ctx->entries; entry; entry = entry->next) {
+            if (!entry->settled && !entry->open) {
+                ngx_http_slidewin_open(entry);
+            }
+        }
+    }
+
+    rc = ngx_http_slidewin_settle(r, ctx);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    ctx->latency += ngx_http_slidewin_clock_us() - ctx->started;
+
+    if (ctx->refused && ngx_http_slidewin_postpone(r, ctx, slcf) == NGX_OK) {
+        return ngx_http_slidewin_wait(r, ctx);
+    }
+
+    ctx->deciding = 0;
+
+    return ngx_http_slidewin_conclude(r, ctx, slcf);
+}
+
+
+static void
+ngx_http_slidewin_open(ngx_http_slidewin_entry_t *entry)
+{
+    entry->open = 1;
+    entry->settled = 0;
+    entry->store = entry->policy->store;
+    entry->source = NGX_HTTP_SLIDEWIN_SOURCE_NONE;
+    entry->quota = entry->rate;
+}
+
+
+/* asks one store after the other until all have admitted or one refused */
+
+static ngx_int_t
+ngx_http_slidewin_settle(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
+{
+    ngx_int_t                   rc;
+    ngx_http_slidewin_entry_t  *entry;
+    ngx_http_slidewin_store_t  *store;
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+        if (!entry->settled && entry->quota == 0) {
+            ngx_http_slidewin_fail(ctx, entry, NULL);
+        }
+    }
+
+    while (!ctx->refused) {
+
+        store = ngx_http_slidewin_collect(ctx);
+
+        if (store == NULL || ctx->refused) {
+            break;
+        }
+
+        rc = store->backend->take(store, &ctx->call);
+
+        if (rc == NGX_AGAIN) {
+            ctx->waiting = store;
+            return ngx_http_slidewin_wait(r, ctx);
+        }
+
+        ngx_http_slidewin_answer(ctx, rc);
+    }
+
+    return NGX_OK;
+}
+
+
+/* the open claims of one store go together */
+
+static ngx_http_slidewin_store_t *
+ngx_http_slidewin_collect(ngx_http_slidewin_ctx_t *ctx)
+{
+    ngx_http_slidewin_entry_t  *entry;
+    ngx_http_slidewin_store_t  *store;
+
+    store = NULL;
+    ctx->call.n = 0;
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+
+        if (entry->settled || (store && entry->store != store)) {
+            continue;
+        }
+
+        if (ngx_http_slidewin_crowded(ctx, entry)) {
+            continue;
+        }
+
+        store = entry->store;
+        ctx->call.claims[ctx->call.n++] = &entry->claim;
+    }
+
+    return store;
+}
+
+
+/*
+ * Those that came before and wait have their turn first, and until then no
+ * store need be asked.  A look counts nothing, a dry run keeps nobody waiting,
+ * and what can never pass has no turn.
+ */
+
+static ngx_uint_t
+ngx_http_slidewin_crowded(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry)
+{
+    int64_t        behind;
+    sw_verdict_t  *verdict;
+
+    entry->claim.policy.limit = entry->quota;
+
+    if (entry->claim.dry_run || entry->claim.cost == 0
+        || entry->claim.cost > entry->quota)
+    {
+        return 0;
+    }
+
+    behind = ngx_http_slidewin_delay_behind(ctx, entry);
+
+    if (behind == 0) {
+        return 0;
+    }
+
+    verdict = &entry->claim.verdict;
+
+    ngx_memzero(verdict, sizeof(sw_verdict_t));
+
+    verdict->retry = behind;
+    verdict->more = behind;
+    verdict->reset = behind + entry->claim.policy.window;
+    verdict->level = entry->quota;
+    verdict->scale = 1;
+
+    ngx_http_slidewin_settled(ctx, entry);
+
+    return 1;
+}
+
+
+static void
+ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
+{
+    ngx_uint_t                      i;
+    ngx_http_slidewin_entry_t      *entry;
+    ngx_http_slidewin_store_t      *fallback;
+    ngx_http_slidewin_main_conf_t  *smcf;
+
+    for (i = 0; i < ctx->call.n; i++) {
+        entry = (ngx_http_slidewin_entry_t *) ctx->call.claims[i];
+
+        if (rc != NGX_OK) {
+            smcf = ngx_http_get_module_main_conf(ctx->request,
+                                                 ngx_http_slidewin_module);
+            fallback = entry->store->local ? NULL : &smcf->local;
+
+            ngx_http_slidewin_fail(ctx, entry, fallback);
+            continue;
+        }
+
+        ngx_http_slidewin_settled(ctx, entry);
+    }
+}
+
+
+static void
+ngx_http_slidewin_settled(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry)
+{
+    entry->settled = 1;
+
+    if (entry->source == NGX_HTTP_SLIDEWIN_SOURCE_NONE) {
+        entry->source = entry->store->local
+                            ? NGX_HTTP_SLIDEWIN_SOURCE_LOCAL
+                            : NGX_HTTP_SLIDEWIN_SOURCE_REDIS;
+    }
+
+    if (!entry->claim.verdict.admitted && !entry->claim.dry_run) {
+        ctx->refused = 1;
+    }
+}
+
+
+/*
+ * No answer, or no rate to ask with: on_error decides.  Where there is nothing
+ * to fall back on, a limit does not vanish: "local" is "closed" then.
+ */
+
+static void
+ngx_http_slidewin_fail(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_store_t *fallback)
+{
+    int64_t  share;
+
+    if (entry->policy->on_error == NGX_HTTP_SLIDEWIN_ON_ERROR_LOCAL
+        && fallback)
+    {
+        share = entry->rate * entry->policy->share / 100;
+
+        entry->quota = ngx_max(share, 1);
+        entry->store = fallback;
+        entry->source = NGX_HTTP_SLIDEWIN_SOURCE_FALLBACK;
+        return;
+    }
+
+    entry->settled = 1;
+
+    if (entry->policy->on_error == NGX_HTTP_SLIDEWIN_ON_ERROR_OPEN) {
+        entry->source = NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN;
+        entry->claim.verdict.admitted = 1;
+        return;
+    }
+
+    entry->source = NGX_HTTP_SLIDEWIN_SOURCE_FAIL_CLOSED;
+    entry->claim.verdict.admitted = 0;
+    entry->claim.verdict.retry = SW_NEVER;
+
+    if (!entry->claim.dry_run) {
+        ctx->refused = 1;
+    }
+}
+
+
+/* nothing but the answer or the client's leaving moves the request now */
+
+static ngx_int_t
+ngx_http_slidewin_wait(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
+{
+    ngx_event_t  *rev;
+
+    rev = r->connection->read;
+
+    /* what is there already makes no event of its own, not even the end */
+
+    if (rev->ready) {
+        ngx_post_event(rev, &ngx_posted_events);
+
+    } else if (ngx_handle_read_event(rev, 0) != NGX_OK) {
+        ngx_http_slidewin_ctx_cancel(ctx);
+
+        /* it may have run, and is not asked again by an error page */
+
+        ngx_http_slidewin_answer(ctx, NGX_ERROR);
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    r->read_event_handler = ngx_http_test_reading;
+    r->write_event_handler = ngx_http_slidewin_waiting;
+
+    return NGX_AGAIN;
+}
+
+
+static void
+ngx_http_slidewin_waiting(ngx_http_request_t *r)
+{
+    /* void */
+}
+
+
+static void
+ngx_http_slidewin_resume(ngx_http_slidewin_call_t *call, ngx_int_t rc)
+{
+    ngx_http_slidewin_ctx_t  *ctx;
+
+    ctx = call->data;
+
+    ctx->waiting = NULL;
+    ngx_http_slidewin_answer(ctx, rc);
+
+    ngx_http_slidewin_go_on(ctx);
+}
+
+
+/*
+ * A refused request that may wait until it would be admitted: nothing of it is
+ * counted meanwhile, and then all is asked anew.
+ */
+
+static ngx_int_t
+ngx_http_slidewin_postpone(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_loc_conf_t *slcf)
+{
+    ngx_http_slidewin_entry_t  *entry;
+
+    if (ngx_http_slidewin_delay_join(ctx) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+
+        if (!entry->open) {
+            continue;
+        }
+
+        if (entry->claim.counted) {
+            ngx_http_slidewin_give_back(entry->store, &entry->claim);
+        }
+
+        if (entry->delayed && !ctx->delayed) {
+            ctx->delayed = 1;
+
+            ngx_log_error(slcf->log_level + 1, r->connection->log, 0,
+                          "delaying request by zone \"%V\", limit %L in "
+                          "%Lms, for %Lms", &entry->policy->name,
+                          entry->quota, entry->claim.policy.window,
+                          entry->claim.verdict.retry);
+        }
+
+        ngx_http_slidewin_open(entry);
+    }
+
+    ctx->refused = 0;
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_slidewin_due(ngx_event_t *ev)
+{
+    ngx_http_slidewin_ctx_t  *ctx;
+
+    ctx = ev->data;
+
+    ctx->stands = 0;
+    ctx->started = ngx_http_slidewin_clock_us();
+
+    ngx_http_slidewin_go_on(ctx);
+}
+
+
+static void
+ngx_http_slidewin_go_on(ngx_http_slidewin_ctx_t *ctx)
+{
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+    c = r->connection;
+
+    ngx_http_set_log_request(c->log, r);
+
+    /*
+     * somebody took the request elsewhere meanwhile: post_action does; then it
+     * keeps nobody waiting any more
+     */
+
+    if (r->write_event_handler != ngx_http_slidewin_waiting) {
+        ngx_http_slidewin_delay_leave(ctx);
+        return;
+    }
+
+    if (ngx_handle_read_event(c->read, 0) != NGX_OK) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+
+    } else {
+        r->read_event_handler = ngx_http_block_reading;
+        r->write_event_handler = ngx_http_core_run_phases;
+        ngx_http_core_run_phases(r);
+    }
+
+    ngx_http_run_posted_requests(c);
+}

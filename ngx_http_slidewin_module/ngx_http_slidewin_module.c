@@ -1,0 +1,162 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "ngx_http_slidewin_conf.h"
+#include "ngx_http_slidewin_final.h"
+#include "ngx_http_slidewin_handler.h"
+#include "ngx_http_slidewin_headers.h"
+#include "ngx_http_slidewin_module.h"
+#include "ngx_http_slidewin_variables.h"
+
+
+static ngx_int_t ngx_http_slidewin_init(ngx_conf_t *cf);
+static ngx_int_t ngx_http_slidewin_init_process(ngx_cycle_t *cycle);
+static void ngx_http_slidewin_exit_process(ngx_cycle_t *cycle);
+static ngx_uint_t ngx_http_slidewin_process_stores(ngx_cycle_t *cycle,
+    ngx_http_slidewin_store_t ***stores);
+
+
+static ngx_http_module_t  ngx_http_slidewin_module_ctx = {
+    ngx_http_slidewin_variables_add,       /* preconfiguration */
+    ngx_http_slidewin_init,                /* postconfiguration */
+
+    ngx_http_slidewin_create_main_conf,    /* create main configuration */
+    NULL,                                  /* init main configuration */
+
+    ngx_http_slidewin_create_srv_conf,     /* create server configuration */
+    ngx_http_slidewin_merge_srv_conf,      /* merge server configuration */
+
+    ngx_http_slidewin_create_loc_conf,     /* create location configuration */
+    ngx_http_slidewin_merge_loc_conf       /* merge location configuration */
+};
+
+
+ngx_module_t  ngx_http_slidewin_module = {
+    NGX_MODULE_V1,
+    &ngx_http_slidewin_module_ctx,         /* module context */
+    ngx_http_slidewin_commands,            /* module directives */
+    NGX_HTTP_MODULE,                       /* module type */
+    NULL,                                  /* init master */
+    NULL,                                  /* init module */
+    ngx_http_slidewin_init_process,        /* init process */
+    NULL,                                  /* init thread */
+    NULL,                                  /* exit thread */
+    ngx_http_slidewin_exit_process,        /* exit process */
+    NULL,                                  /* exit master */
+    NGX_MODULE_V1_PADDING
+};
+
+
+/*
+ * nginx runs access handlers from the last registered to the first.  This
+ * module stands behind nginx's own, built in or loaded, so that it is asked
+ * before allow, deny, auth_basic and auth_request: a guess at a password is
+ * counted before it is judged, and "satisfy any" does not pass it by.
+ */
+
+static ngx_int_t
+ngx_http_slidewin_init(ngx_conf_t *cf)
+{
+    ngx_http_handler_pt            *h;
+    ngx_http_core_main_conf_t      *cmcf;
+    ngx_http_slidewin_main_conf_t  *smcf;
+
+    if (ngx_http_slidewin_conf_resolve(cf) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    smcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_slidewin_module);
+
+    /* a module that limits nothing costs nothing */
+
+    if (smcf->limits.nelts == 0) {
+        return NGX_OK;
+    }
+
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+
+    h = ngx_array_push(&cmcf->phases[NGX_HTTP_ACCESS_PHASE].handlers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    *h = ngx_http_slidewin_handler;
+
+    if (smcf->finals) {
+        h = ngx_array_push(&cmcf->phases[NGX_HTTP_LOG_PHASE].handlers);
+        if (h == NULL) {
+            return NGX_ERROR;
+        }
+
+        *h = ngx_http_slidewin_final_handler;
+    }
+
+    ngx_http_slidewin_headers_init();
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_slidewin_init_process(ngx_cycle_t *cycle)
+{
+    ngx_uint_t                   i, n;
+    ngx_http_slidewin_store_t  **stores;
+
+    stores = NULL;
+    n = ngx_http_slidewin_process_stores(cycle, &stores);
+
+    for (i = 0; i < n; i++) {
+        if (stores[i]->used && stores[i]->backend->init_process
+            && stores[i]->backend->init_process(stores[i]) != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_slidewin_exit_process(ngx_cycle_t *cycle)
+{
+    ngx_uint_t                   i, n;
+    ngx_http_slidewin_store_t  **stores;
+
+    stores = NULL;
+    n = ngx_http_slidewin_process_stores(cycle, &stores);
+
+    for (i = 0; i < n; i++) {
+        if (stores[i]->used && stores[i]->backend->exit_process) {
+            stores[i]->backend->exit_process(stores[i]);
+        }
+    }
+}
+
+
+/* of a process that serves requests: the cache's helpers do not */
+
+static ngx_uint_t
+ngx_http_slidewin_process_stores(ngx_cycle_t *cycle,
+    ngx_http_slidewin_store_t ***stores)
+{
+    ngx_http_slidewin_main_conf_t  *smcf;
+
+    if (ngx_process != NGX_PROCESS_WORKER && ngx_process != NGX_PROCESS_SINGLE)
+    {
+        return 0;
+    }
+
+    smcf = ngx_http_cycle_get_module_main_conf(cycle,
+                                               ngx_http_slidewin_module);
+    if (smcf == NULL) {
+        return 0;
+    }
+
+    *stores = smcf->stores.elts;
+
+    return smcf->stores.nelts;
+}

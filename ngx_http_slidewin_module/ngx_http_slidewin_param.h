@@ -1,0 +1,38 @@
+
+/*
+ * The parameters of a directive, name=value in any order, and what their
+ * setters share.
+ */
+
+
+#ifndef _NGX_HTTP_SLIDEWIN_PARAM_H_INCLUDED_
+#define _NGX_HTTP_SLIDEWIN_PARAM_H_INCLUDED_
+
+
+#include "ngx_http_slidewin_conf.h"
+
+
+/* a name that ends in "=" takes a value, one that does not stands alone */
+
+typedef struct {
+    ngx_str_t                    name;
+    char                      *(*set)(ngx_conf_t *cf, ngx_str_t *arg,
+                                      ngx_str_t *value, void *conf);
+} ngx_http_slidewin_param_t;
+
+
+/* sets the arguments of a directive from the first that is a parameter */
+char *ngx_http_slidewin_params_set(ngx_conf_t *cf, ngx_uint_t first,
+    const ngx_http_slidewin_param_t *params, void *conf);
+
+ngx_http_complex_value_t *ngx_http_slidewin_param_compile(ngx_conf_t *cf,
+    ngx_str_t *value);
+
+void ngx_http_slidewin_param_refer(ngx_conf_t *cf,
+    ngx_http_slidewin_ref_t *ref, ngx_str_t *name);
+
+ngx_uint_t ngx_http_slidewin_str_eq(const ngx_str_t *one,
+    const ngx_str_t *two);
+
+
+#endif /* _NGX_HTTP_SLIDEWIN_PARAM_H_INCLUDED_ */

@@ -1,0 +1,58 @@
+
+/*
+ * What is said to Redis, and what its answer to a take means.
+ */
+
+
+#ifndef _NGX_HTTP_SLIDEWIN_REDIS_COMMAND_H_INCLUDED_
+#define _NGX_HTTP_SLIDEWIN_REDIS_COMMAND_H_INCLUDED_
+
+
+#include "ngx_http_slidewin_redis_store.h"
+#include "sw_key.h"
+#include "sw_proto.h"
+
+
+/* EVALSHA sha n, the keys, number and time, the policies */
+#define NGX_HTTP_SLIDEWIN_REDIS_ARGS                                          \
+    (3 + NGX_HTTP_SLIDEWIN_CLAIMS_MAX + SW_PROTO_HEAD                         \
+     + NGX_HTTP_SLIDEWIN_CLAIMS_MAX * SW_PROTO_ARGS)
+
+#define NGX_HTTP_SLIDEWIN_REDIS_KEY                                           \
+    (SW_REDIS_KEY_LEN + NGX_HTTP_SLIDEWIN_NAME_MAX                            \
+     + NGX_HTTP_SLIDEWIN_NAME_MAX)
+
+
+/* a command while it is put together */
+
+typedef struct {
+    int                              argc;
+    const char                      *argv[NGX_HTTP_SLIDEWIN_REDIS_ARGS];
+    size_t                           lens[NGX_HTTP_SLIDEWIN_REDIS_ARGS];
+    char                             numbers[NGX_HTTP_SLIDEWIN_REDIS_ARGS]
+                                            [SW_PROTO_TEXT];
+    char                             keys[NGX_HTTP_SLIDEWIN_CLAIMS_MAX]
+                                         [NGX_HTTP_SLIDEWIN_REDIS_KEY];
+} ngx_http_slidewin_redis_command_t;
+
+
+void ngx_http_slidewin_redis_arg(ngx_http_slidewin_redis_command_t *cmd,
+    const char *arg, size_t len);
+void ngx_http_slidewin_redis_arg_number(
+    ngx_http_slidewin_redis_command_t *cmd, int64_t number);
+void ngx_http_slidewin_redis_arg_keys(ngx_http_slidewin_redis_command_t *cmd,
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_call_t *call);
+void ngx_http_slidewin_redis_arg_policy(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_claim_t *claim,
+    int64_t last);
+
+/*
+ * The verdicts of the claims from the answer to the call of that number; call
+ * is NULL if nobody waits for them.  NGX_ERROR: it is no answer to this call;
+ * NGX_DECLINED: it is one that cannot be true.
+ */
+ngx_int_t ngx_http_slidewin_redis_verdicts(ngx_http_slidewin_call_t *call,
+    int64_t number, redisReply *reply);
+
+
+#endif /* _NGX_HTTP_SLIDEWIN_REDIS_COMMAND_H_INCLUDED_ */

@@ -1,0 +1,435 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "ngx_http_slidewin_digest.h"
+#include "ngx_http_slidewin_lua.h"
+#include "ngx_http_slidewin_param.h"
+#include "ngx_http_slidewin_redis_store.h"
+#include "sw_url.h"
+
+
+#define NGX_HTTP_SLIDEWIN_REDIS_TIMEOUT          50
+#define NGX_HTTP_SLIDEWIN_REDIS_CONNECT_TIMEOUT  250
+#define NGX_HTTP_SLIDEWIN_REDIS_PASSWORD_MAX     4096
+
+
+typedef struct {
+    ngx_http_slidewin_store_t  *store;
+    ngx_http_slidewin_redis_t  *redis;
+} ngx_http_slidewin_redis_args_t;
+
+
+static char *ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_http_slidewin_redis_t *redis);
+static char *ngx_http_slidewin_redis_resolve(ngx_conf_t *cf,
+    ngx_http_slidewin_redis_server_t *server, ngx_str_t *host);
+static char *ngx_http_slidewin_redis_name(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_redis_timeout(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_redis_connect_timeout(ngx_conf_t *cf,
+    ngx_str_t *arg, ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_redis_password_file(ngx_conf_t *cf,
+    ngx_str_t *arg, ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_redis_prefix(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_redis_time(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, const char *name, ngx_msec_t *msec);
+static ngx_int_t ngx_http_slidewin_redis_copy(ngx_conf_t *cf, ngx_str_t *dst,
+    const char *data, size_t len);
+
+
+static const ngx_http_slidewin_param_t  ngx_http_slidewin_redis_params[] = {
+    { ngx_string("name="), ngx_http_slidewin_redis_name },
+    { ngx_string("timeout="), ngx_http_slidewin_redis_timeout },
+    { ngx_string("connect_timeout="),
+      ngx_http_slidewin_redis_connect_timeout },
+    { ngx_string("password_file="), ngx_http_slidewin_redis_password_file },
+    { ngx_string("prefix="), ngx_http_slidewin_redis_prefix },
+    { ngx_null_string, NULL }
+};
+
+
+ngx_str_t  ngx_http_slidewin_redis_scripts[] = {
+    ngx_string(NGX_HTTP_SLIDEWIN_LUA_TAKE),
+    ngx_string(NGX_HTTP_SLIDEWIN_LUA_TAKE_PAIR),
+    ngx_string(NGX_HTTP_SLIDEWIN_LUA_TAKE_LOG),
+    ngx_string(NGX_HTTP_SLIDEWIN_LUA_GIVE_BACK)
+};
+
+
+char *
+ngx_http_slidewin_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf)
+{
+    char                             *rv;
+    u_char                            digest[SW_KEY_DIGEST];
+    ngx_str_t                        *value;
+    ngx_uint_t                        i;
+    ngx_http_slidewin_store_t        *store;
+    ngx_http_slidewin_redis_t        *redis;
+    ngx_http_slidewin_redis_args_t    args;
+
+    value = cf->args->elts;
+
+    store = ngx_pcalloc(cf->pool, sizeof(ngx_http_slidewin_store_t));
+    redis = ngx_pcalloc(cf->pool, sizeof(ngx_http_slidewin_redis_t));
+
+    if (store == NULL || redis == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    store->backend = &ngx_http_slidewin_redis_backend;
+    store->data = redis;
+
+    ngx_str_set(&redis->prefix, "sw:");
+    redis->timeout = NGX_HTTP_SLIDEWIN_REDIS_TIMEOUT;
+    redis->server.connect_timeout = NGX_HTTP_SLIDEWIN_REDIS_CONNECT_TIMEOUT;
+
+    rv = ngx_http_slidewin_redis_url(cf, &value[1], redis);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    args.store = store;
+    args.redis = redis;
+
+    rv = ngx_http_slidewin_params_set(cf, 2, ngx_http_slidewin_redis_params,
+                                      &args);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    if (redis->server.user.len && redis->server.password.len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"slidewin_redis\" has a user but no password, "
+                           "it must have \"password_file\" parameter");
+        return NGX_CONF_ERROR;
+    }
+
+    redis->server.scripts = ngx_http_slidewin_redis_scripts;
+    redis->server.nscripts = NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS;
+
+    for (i = 0; i < NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS; i++) {
+        ngx_http_slidewin_digest(digest,
+                                 ngx_http_slidewin_redis_scripts[i].data,
+                                 ngx_http_slidewin_redis_scripts[i].len);
+        (void) ngx_hex_dump(redis->sha[i], digest, SW_KEY_DIGEST);
+    }
+
+    return ngx_http_slidewin_conf_add_store(cf, store);
+}
+
+
+static char *
+ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_http_slidewin_redis_t *redis)
+{
+    size_t                             len;
+    u_char                            *p;
+    sw_url_t                           url;
+    ngx_str_t                          host;
+    ngx_uint_t                         literal;
+    const char                        *error;
+    ngx_http_slidewin_redis_server_t  *server;
+
+    error = sw_url_parse(&url, (char *) value->data, value->len);
+
+    /* a password is not for the log, and the last "@" ends it */
+
+    for (len = 0;
+         len < value->len && value->data[value->len - len - 1] != '@';
+         len++)
+    {
+        /* void */
+    }
+
+    if (error) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid %s in \"%s%*s\", it must be redis://["
+                           "user[:password]@]host[:port][/database] or "
+                           "unix:/path[?db=database]", error,
+                           len < value->len ? "...@" : "", len,
+                           value->data + value->len - len);
+        return NGX_CONF_ERROR;
+    }
+
+    server = &redis->server;
+
+    server->is_unix = url.is_unix;
+    server->port = url.port;
+    server->database = url.database;
+
+    if (ngx_http_slidewin_redis_copy(cf, &host, url.host.data, url.host.len)
+        != NGX_OK
+        || ngx_http_slidewin_redis_copy(cf, &server->user, url.user.data,
+                                        url.user.len)
+           != NGX_OK
+        || ngx_http_slidewin_redis_copy(cf, &server->password,
+                                        url.password.data, url.password.len)
+           != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
+    /* the name in the log is where it is, without who asks */
+
+    server->name.data = ngx_pnalloc(cf->pool, sizeof("\"unix:[]:65535\"")
+                                              + host.len);
+    if (server->name.data == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    literal = (ngx_strchr(host.data, ':') != NULL);
+
+    if (url.is_unix) {
+        p = ngx_sprintf(server->name.data, "\"unix:%V\"", &host);
+
+    } else if (literal) {
+        p = ngx_sprintf(server->name.data, "\"[%V]:%ui\"", &host,
+                        server->port);
+    } else {
+        p = ngx_sprintf(server->name.data, "\"%V:%ui\"", &host,
+                        server->port);
+    }
+
+    server->name.len = p - server->name.data;
+
+    if (!url.is_unix && !literal) {
+        return ngx_http_slidewin_redis_resolve(cf, server, &host);
+    }
+
+    server->hosts = ngx_palloc(cf->pool, sizeof(ngx_str_t));
+    if (server->hosts == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    server->hosts[0] = host;
+    server->nhosts = 1;
+
+    return NGX_CONF_OK;
+}
+
+
+/* at run time nothing is resolved: that would block */
+
+static char *
+ngx_http_slidewin_redis_resolve(ngx_conf_t *cf,
+    ngx_http_slidewin_redis_server_t *server, ngx_str_t *host)
+{
+    u_char      text[NGX_SOCKADDR_STRLEN];
+    size_t      len;
+    ngx_url_t   u;
+    ngx_uint_t  i;
+
+    ngx_memzero(&u, sizeof(ngx_url_t));
+
+    u.url = *host;
+    u.default_port = (in_port_t) server->port;
+
+    if (ngx_parse_url(cf->pool, &u) != NGX_OK || u.naddrs == 0) {
+        ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
+                           "%s in slidewin_redis %V, its policies go by "
+                           "their \"on_error\"",
+                           u.err ? u.err : "host not found", &server->name);
+        return NGX_CONF_OK;
+    }
+
+    server->hosts = ngx_palloc(cf->pool, u.naddrs * sizeof(ngx_str_t));
+    if (server->hosts == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    for (i = 0; i < u.naddrs; i++) {
+        len = ngx_sock_ntop(u.addrs[i].sockaddr, u.addrs[i].socklen, text,
+                            NGX_SOCKADDR_STRLEN, 0);
+
+        if (ngx_http_slidewin_redis_copy(cf, &server->hosts[i],
+                                         (char *) text, len)
+            != NGX_OK)
+        {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    server->nhosts = u.naddrs;
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_slidewin_redis_name(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
+    void *conf)
+{
+    ngx_http_slidewin_redis_args_t  *args = conf;
+
+    if (value->len == 0 || ngx_strcmp(value->data, "local") == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid name \"%V\" in \"slidewin_redis\" "
+                           "directive, it must be a name other than "
+                           "\"local\"", arg);
+        return NGX_CONF_ERROR;
+    }
+
+    args->store->name = *value;
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_slidewin_redis_timeout(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
+{
+    ngx_http_slidewin_redis_args_t  *args = conf;
+
+    return ngx_http_slidewin_redis_time(cf, arg, value, "timeout",
+                                        &args->redis->timeout);
+}
+
+
+static char *
+ngx_http_slidewin_redis_connect_timeout(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
+{
+    ngx_http_slidewin_redis_args_t  *args = conf;
+
+    return ngx_http_slidewin_redis_time(cf, arg, value, "connect_timeout",
+                                        &args->redis->server.connect_timeout);
+}
+
+
+static char *
+ngx_http_slidewin_redis_time(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
+    const char *name, ngx_msec_t *msec)
+{
+    ngx_int_t  time;
+
+    time = ngx_parse_time(value, 0);
+
+    if (time == NGX_ERROR || time < 1 || time > 60000) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid %s \"%V\" in \"slidewin_redis\" "
+                           "directive, it must be from 1ms to 1m", name, arg);
+        return NGX_CONF_ERROR;
+    }
+
+    *msec = (ngx_msec_t) time;
+
+    return NGX_CONF_OK;
+}
+
+
+/* the first line of the file */
+
+static char *
+ngx_http_slidewin_redis_password_file(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
+{
+    ngx_http_slidewin_redis_args_t  *args = conf;
+
+    u_char      buf[NGX_HTTP_SLIDEWIN_REDIS_PASSWORD_MAX], *end;
+    ssize_t     n;
+    ngx_fd_t    fd;
+    ngx_err_t   err;
+    ngx_int_t   rc;
+    ngx_str_t   file;
+
+    file = *value;
+
+    if (ngx_conf_full_name(cf->cycle, &file, 1) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    fd = ngx_open_file(file.data, NGX_FILE_RDONLY, NGX_FILE_OPEN, 0);
+
+    if (fd == NGX_INVALID_FILE) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, ngx_errno,
+                           "cannot open \"%V\"", arg);
+        return NGX_CONF_ERROR;
+    }
+
+    n = ngx_read_fd(fd, buf, sizeof(buf));
+    err = ngx_errno;
+
+    (void) ngx_close_file(fd);
+
+    if (n < 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, err, "cannot read \"%V\"", arg);
+        return NGX_CONF_ERROR;
+    }
+
+    end = ngx_strlchr(buf, buf + n, LF);
+    n = end ? end - buf : n;
+
+    if (n && buf[n - 1] == CR) {
+        n--;
+    }
+
+    if (n == 0 || n == sizeof(buf) || ngx_strlchr(buf, buf + n, '\0')) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"%V\" has no password in its first line", arg);
+        return NGX_CONF_ERROR;
+    }
+
+    rc = ngx_http_slidewin_redis_copy(cf, &args->redis->server.password,
+                                      (char *) buf, n);
+
+    ngx_explicit_memzero(buf, sizeof(buf));
+
+    return rc == NGX_OK ? NGX_CONF_OK : NGX_CONF_ERROR;
+}
+
+
+/* a brace in it would be taken for the hash tag */
+
+static char *
+ngx_http_slidewin_redis_prefix(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
+{
+    ngx_http_slidewin_redis_args_t  *args = conf;
+
+    size_t  i;
+
+    for (i = 0; i < value->len; i++) {
+        if (value->data[i] <= ' ' || value->data[i] > '~'
+            || value->data[i] == '{' || value->data[i] == '}')
+        {
+            break;
+        }
+    }
+
+    if (i < value->len || value->len > NGX_HTTP_SLIDEWIN_NAME_MAX) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid prefix \"%V\" in \"slidewin_redis\" "
+                           "directive, it must be at most %d printable "
+                           "characters without braces", arg,
+                           NGX_HTTP_SLIDEWIN_NAME_MAX);
+        return NGX_CONF_ERROR;
+    }
+
+    args->redis->prefix = *value;
+
+    return NGX_CONF_OK;
+}
+
+
+/* terminated, as hiredis wants it */
+
+static ngx_int_t
+ngx_http_slidewin_redis_copy(ngx_conf_t *cf, ngx_str_t *dst, const char *data,
+    size_t len)
+{
+    dst->data = ngx_pnalloc(cf->pool, len + 1);
+    if (dst->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    (void) ngx_cpystrn(dst->data, (u_char *) (len ? data : ""), len + 1);
+    dst->len = len;
+
+    return NGX_OK;
+}

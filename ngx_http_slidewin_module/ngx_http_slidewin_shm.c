@@ -1,0 +1,396 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include "ngx_http_slidewin_clock.h"
+#include "ngx_http_slidewin_shm.h"
+#include "ngx_http_slidewin_zone.h"
+
+
+/*
+ * A claim on its way through its zone.  The state is the node's, unless that
+ * was counted with another policy: then it is what the node will become if
+ * the claim is counted.
+ */
+
+typedef struct {
+    ngx_http_slidewin_claim_t  *claim;
+    ngx_http_slidewin_node_t   *node;
+    sw_state_t                 *state;
+    sw_any_state_t              carried;
+    ngx_http_slidewin_visit_t   visit;
+    ngx_uint_t                  counts;
+} ngx_http_slidewin_slot_t;
+
+
+static ngx_int_t ngx_http_slidewin_shm_take(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_call_t *call);
+static ngx_int_t ngx_http_slidewin_shm_reset(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_call_t *call);
+static ngx_int_t ngx_http_slidewin_shm_give_back(
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
+
+static void ngx_http_slidewin_shm_open(ngx_http_slidewin_slot_t *slots,
+    ngx_http_slidewin_call_t *call);
+static void ngx_http_slidewin_shm_close(ngx_http_slidewin_slot_t *slots,
+    ngx_http_slidewin_call_t *call);
+static ngx_uint_t ngx_http_slidewin_shm_decide(
+    ngx_http_slidewin_slot_t *slots, ngx_uint_t n, int64_t now);
+static void ngx_http_slidewin_shm_find(ngx_http_slidewin_slot_t *slot,
+    int64_t now);
+static ngx_int_t ngx_http_slidewin_shm_prepare(ngx_http_slidewin_slot_t *slot,
+    int64_t now);
+static void ngx_http_slidewin_shm_carry(ngx_http_slidewin_slot_t *slot,
+    int64_t now);
+static void ngx_http_slidewin_shm_count(ngx_http_slidewin_slot_t *slot,
+    int64_t now);
+
+
+const ngx_http_slidewin_backend_t  ngx_http_slidewin_shm_backend = {
+    ngx_http_slidewin_shm_take,
+    ngx_http_slidewin_shm_reset,
+    ngx_http_slidewin_shm_give_back,
+    NULL,                                  /* never waits */
+    NULL,
+    NULL,
+    NULL
+};
+
+
+static ngx_int_t
+ngx_http_slidewin_shm_take(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_call_t *call)
+{
+    int64_t                   now;
+    ngx_int_t                 rc;
+    ngx_uint_t                i;
+    ngx_http_slidewin_slot_t  slots[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
+
+    ngx_http_slidewin_shm_open(slots, call);
+
+    now = ngx_http_slidewin_clock_ms();
+    rc = NGX_OK;
+
+    if (ngx_http_slidewin_shm_decide(slots, call->n, now)) {
+
+        /* memory for all before any is counted */
+
+        for (i = 0; i < call->n && rc == NGX_OK; i++) {
+            rc = ngx_http_slidewin_shm_prepare(&slots[i], now);
+        }
+    }
+
+    if (rc == NGX_OK) {
+        for (i = 0; i < call->n; i++) {
+            ngx_http_slidewin_shm_count(&slots[i], now);
+        }
+    }
+
+    ngx_http_slidewin_shm_close(slots, call);
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_slidewin_shm_reset(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_call_t *call)
+{
+    ngx_uint_t                 i;
+    ngx_http_slidewin_node_t  *node;
+    ngx_http_slidewin_slot_t   slots[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
+
+    ngx_http_slidewin_shm_open(slots, call);
+
+    for (i = 0; i < call->n; i++) {
+        node = ngx_http_slidewin_zone_lookup(&slots[i].visit);
+
+        if (node) {
+            ngx_http_slidewin_zone_remove(&slots[i].visit, node);
+        }
+    }
+
+    ngx_http_slidewin_shm_close(slots, call);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_slidewin_shm_give_back(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_call_t *call)
+{
+    int64_t                     now;
+    ngx_uint_t                  i;
+    ngx_http_slidewin_node_t   *node;
+    ngx_http_slidewin_slot_t    slots[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
+    ngx_http_slidewin_claim_t  *claim;
+
+    ngx_http_slidewin_shm_open(slots, call);
+
+    now = ngx_http_slidewin_clock_ms();
+
+    for (i = 0; i < call->n; i++) {
+        claim = slots[i].claim;
+        node = ngx_http_slidewin_zone_lookup(&slots[i].visit);
+
+        /* counted anew under another policy since: it is not known where */
+
+        if (node && sw_state_matches(&node->state, &claim->policy)) {
+            sw_window_give_back(&node->state, &claim->policy, now,
+                                claim->cost, claim->verdict.stamp);
+        }
+    }
+
+    ngx_http_slidewin_shm_close(slots, call);
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_slidewin_shm_open(ngx_http_slidewin_slot_t *slots,
+    ngx_http_slidewin_call_t *call)
+{
+    ngx_uint_t                  i, j;
+    ngx_http_slidewin_slot_t   *slot;
+    ngx_http_slidewin_claim_t  *claim;
+
+    for (i = 1; i < call->n; i++) {
+        claim = call->claims[i];
+
+        for (j = i; j > 0; j--) {
+            if (ngx_http_slidewin_zone_precedes(call->claims[j - 1]->zone,
+                                                claim->zone))
+            {
+                break;
+            }
+
+            call->claims[j] = call->claims[j - 1];
+        }
+
+        call->claims[j] = claim;
+    }
+
+    for (i = 0; i < call->n; i++) {
+        slot = &slots[i];
+        slot->claim = call->claims[i];
+        slot->node = NULL;
+        slot->state = NULL;
+        slot->counts = 0;
+
+        ngx_http_slidewin_zone_visit(&slot->visit, slot->claim->zone,
+                                     &slot->claim->key);
+    }
+
+    for (i = 0; i < call->n; i++) {
+        ngx_http_slidewin_zone_lock(&slots[i].visit);
+    }
+}
+
+
+static void
+ngx_http_slidewin_shm_close(ngx_http_slidewin_slot_t *slots,
+    ngx_http_slidewin_call_t *call)
+{
+    ngx_uint_t  i;
+
+    for (i = call->n; i > 0; i--) {
+        ngx_http_slidewin_zone_unlock(&slots[i - 1].visit);
+    }
+
+    for (i = 0; i < call->n; i++) {
+        ngx_http_slidewin_zone_report(&slots[i].visit, call->log);
+    }
+}
+
+
+/* returns whether any claim is to be counted */
+
+static ngx_uint_t
+ngx_http_slidewin_shm_decide(ngx_http_slidewin_slot_t *slots, ngx_uint_t n,
+    int64_t now)
+{
+    ngx_uint_t                  i, enforced, dry_run, counts;
+    ngx_http_slidewin_slot_t   *slot;
+    ngx_http_slidewin_claim_t  *claim;
+
+    enforced = 1;
+    dry_run = 1;
+
+    for (i = 0; i < n; i++) {
+        slot = &slots[i];
+        claim = slot->claim;
+
+        ngx_http_slidewin_shm_find(slot, now);
+
+        claim->counted = 0;
+        claim->verdict.admitted = slot->state
+                  ? sw_window_admits(slot->state, &claim->policy, now,
+                                     claim->cost)
+                  : claim->cost <= claim->policy.limit;
+
+        if (claim->verdict.admitted) {
+            continue;
+        }
+
+        if (claim->dry_run) {
+            dry_run = 0;
+
+        } else {
+            enforced = 0;
+        }
+    }
+
+    counts = 0;
+
+    for (i = 0; i < n; i++) {
+        claim = slots[i].claim;
+        slots[i].counts = enforced && claim->cost > 0
+                          && (dry_run || !claim->dry_run);
+        counts |= slots[i].counts;
+    }
+
+    return counts;
+}
+
+
+static void
+ngx_http_slidewin_shm_find(ngx_http_slidewin_slot_t *slot, int64_t now)
+{
+    sw_policy_t               *policy;
+    ngx_http_slidewin_node_t  *node;
+
+    node = ngx_http_slidewin_zone_lookup(&slot->visit);
+
+    if (node == NULL) {
+        return;
+    }
+
+    ngx_http_slidewin_zone_touch(&slot->visit, node);
+
+    policy = &slot->claim->policy;
+    slot->node = node;
+    slot->state = &node->state;
+
+    if (sw_state_matches(&node->state, policy)) {
+        return;
+    }
+
+    /* another rate, or a reload: the units are carried over */
+
+    slot->state = &slot->carried.state;
+
+    sw_state_init(slot->state, policy, now, &slot->carried.entry, 1);
+    sw_state_carry(slot->state, policy, now,
+                   sw_state_used(&node->state, now));
+}
+
+
+static ngx_int_t
+ngx_http_slidewin_shm_prepare(ngx_http_slidewin_slot_t *slot, int64_t now)
+{
+    sw_policy_t  *policy;
+
+    if (!slot->counts) {
+        return NGX_OK;
+    }
+
+    policy = &slot->claim->policy;
+
+    if (slot->node && slot->state != &slot->node->state) {
+        ngx_http_slidewin_shm_carry(slot, now);
+    }
+
+    if (slot->node == NULL) {
+        slot->node = ngx_http_slidewin_zone_create(&slot->visit, policy, now);
+        if (slot->node == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    slot->state = &slot->node->state;
+
+    if (policy->algorithm == SW_LOG) {
+        ngx_http_slidewin_zone_grow(&slot->visit, slot->node, policy, now);
+    }
+
+    return NGX_OK;
+}
+
+
+/* a node of another size is another node */
+
+static void
+ngx_http_slidewin_shm_carry(ngx_http_slidewin_slot_t *slot, int64_t now)
+{
+    int64_t       used;
+    sw_state_t   *state;
+    sw_policy_t  *policy;
+
+    policy = &slot->claim->policy;
+    state = &slot->node->state;
+    used = sw_state_used(state, now);
+
+    if (state->algorithm != policy->algorithm
+        || (policy->algorithm == SW_STRICT
+            && state->slices != policy->slices))
+    {
+        ngx_http_slidewin_zone_remove(&slot->visit, slot->node);
+
+        slot->node = ngx_http_slidewin_zone_create(&slot->visit, policy, now);
+        if (slot->node == NULL) {
+            return;
+        }
+    }
+
+    sw_state_carry(&slot->node->state, policy, now, used);
+}
+
+
+static void
+ngx_http_slidewin_shm_count(ngx_http_slidewin_slot_t *slot, int64_t now)
+{
+    int64_t                     stamp;
+    sw_state_t                 *state;
+    ngx_http_slidewin_claim_t  *claim;
+
+    claim = slot->claim;
+
+    state = slot->state;
+
+    if (state == NULL) {
+        sw_window_check_new(&claim->policy, now, claim->cost,
+                            &claim->verdict);
+        return;
+    }
+
+    /*
+     * Refused by what was used under another policy: from now on that has been
+     * used now, or it would be so at every attempt and Retry-After not true.
+     * A state of another size would have to find memory, and may not.
+     */
+
+    if (slot->node && state != &slot->node->state && !claim->verdict.admitted
+        && slot->node->state.algorithm == claim->policy.algorithm
+        && slot->node->state.slices == state->slices)
+    {
+        ngx_http_slidewin_shm_carry(slot, now);
+        state = &slot->node->state;
+    }
+
+    if (!slot->counts) {
+        sw_window_check(state, &claim->policy, now, claim->cost,
+                        &claim->verdict);
+        return;
+    }
+
+    stamp = sw_window_add(state, &claim->policy, now, claim->cost);
+
+    /* what is left after it */
+
+    sw_window_check(state, &claim->policy, now, 0, &claim->verdict);
+
+    claim->verdict.stamp = stamp;
+    claim->counted = 1;
+}

@@ -1,0 +1,93 @@
+
+/*
+ * A zone of shared memory: the clients of one policy in a tree, the least
+ * recently seen last in a queue, under the zone's own lock.  It holds the
+ * counts of the local store, and what a distributed policy keeps here.
+ */
+
+
+#ifndef _NGX_HTTP_SLIDEWIN_ZONE_H_INCLUDED_
+#define _NGX_HTTP_SLIDEWIN_ZONE_H_INCLUDED_
+
+
+#include "ngx_http_slidewin_backend.h"
+#include "sw_key.h"
+
+
+typedef struct ngx_http_slidewin_shctx_s  ngx_http_slidewin_shctx_t;
+
+
+/* node.data is the kind of the key; the ring of a short log follows */
+
+typedef struct {
+    ngx_rbtree_node_t           node;
+    ngx_queue_t                 queue;
+    u_char                      key[SW_KEY_MAX];
+    sw_state_t                  state;
+} ngx_http_slidewin_node_t;
+
+
+/* a look at one client, and what there is to say of the zone afterwards */
+
+typedef struct {
+    ngx_http_slidewin_zone_t   *zone;
+    ngx_http_slidewin_shctx_t  *sh;
+    sw_key_t                    key;
+    uint32_t                    hash;
+    ngx_uint_t                  forgotten;
+    unsigned                    full:1;
+    unsigned                    repaired:1;
+} ngx_http_slidewin_visit_t;
+
+
+/* key is the text of the directive: a reload must not change it */
+ngx_http_slidewin_zone_t *ngx_http_slidewin_zone_add(ngx_conf_t *cf,
+    ngx_str_t *name, size_t size, ngx_str_t *key, void *tag);
+
+void ngx_http_slidewin_zone_visit(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_zone_t *zone, ngx_str_t *key);
+
+/*
+ * Who locks several zones locks them in this order, which is the same in
+ * every worker, also in those of the configuration before.
+ */
+ngx_uint_t ngx_http_slidewin_zone_precedes(ngx_http_slidewin_zone_t *one,
+    ngx_http_slidewin_zone_t *two);
+
+void ngx_http_slidewin_zone_lock(ngx_http_slidewin_visit_t *visit);
+void ngx_http_slidewin_zone_unlock(ngx_http_slidewin_visit_t *visit);
+
+/* logs what happened under the lock */
+void ngx_http_slidewin_zone_report(ngx_http_slidewin_visit_t *visit,
+    ngx_log_t *log);
+
+/* all below with the lock held */
+
+ngx_http_slidewin_node_t *ngx_http_slidewin_zone_lookup(
+    ngx_http_slidewin_visit_t *visit);
+
+/* makes it the last to be forgotten */
+void ngx_http_slidewin_zone_touch(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node);
+
+ngx_http_slidewin_node_t *ngx_http_slidewin_zone_create(
+    ngx_http_slidewin_visit_t *visit, const sw_policy_t *policy, int64_t now);
+
+void ngx_http_slidewin_zone_remove(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node);
+
+/* gives a log room for one more entry, if there is memory */
+void ngx_http_slidewin_zone_grow(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node, const sw_policy_t *policy, int64_t now);
+
+
+#if (NGX_HTTP_SLIDEWIN_TEST)
+
+/* kills this process with the lock held and the links in disorder */
+void ngx_http_slidewin_zone_die(ngx_http_slidewin_zone_t *zone,
+    ngx_uint_t all);
+
+#endif
+
+
+#endif /* _NGX_HTTP_SLIDEWIN_ZONE_H_INCLUDED_ */

@@ -1,0 +1,121 @@
+
+#include "sw_pair.h"
+#include "sw_math.h"
+
+
+static int64_t sw_counter_decay(int64_t units, int64_t room, int64_t window);
+
+
+int64_t
+sw_pair_advance(sw_pair_t *pair, int64_t window, int64_t now)
+{
+    int64_t  index;
+
+    index = now / window;
+
+    if (index == pair->index) {
+        return now;
+    }
+
+    if (index < pair->index) {
+        return (index == pair->index - 1) ? pair->index * window : SW_STALE;
+    }
+
+    pair->prev = (index == pair->index + 1) ? pair->curr : 0;
+    pair->curr = 0;
+    pair->index = index;
+
+    return now;
+}
+
+
+void
+sw_pair_give_back(sw_pair_t *pair, int64_t index, int64_t cost)
+{
+    if (index >= pair->index) {
+        pair->curr -= sw_min(cost, pair->curr);
+
+    } else if (index == pair->index - 1) {
+        pair->prev -= sw_min(cost, pair->prev);
+    }
+}
+
+
+int64_t
+sw_fixed_used(const sw_pair_t *pair, int64_t window, int64_t now)
+{
+    return (now / window > pair->index) ? 0 : pair->curr;
+}
+
+
+int64_t
+sw_fixed_wait(const sw_pair_t *pair, const sw_policy_t *policy, int64_t now,
+    int64_t cost)
+{
+    if (pair->curr + cost <= policy->limit) {
+        return 0;
+    }
+
+    return policy->window - now % policy->window;
+}
+
+
+int64_t
+sw_counter_used(const sw_pair_t *pair, int64_t window, int64_t now)
+{
+    sw_pair_t  then;
+
+    then = *pair;
+
+    if (sw_pair_advance(&then, window, now) != now) {
+        now = then.index * window;
+    }
+
+    return (sw_counter_level(&then, window, now) + window - 1) / window;
+}
+
+
+int64_t
+sw_counter_level(const sw_pair_t *pair, int64_t window, int64_t now)
+{
+    return pair->prev * (window - now % window) + pair->curr * window;
+}
+
+
+int64_t
+sw_counter_wait(const sw_pair_t *pair, const sw_policy_t *policy,
+    int64_t now, int64_t cost)
+{
+    int64_t  gone, room, decay;
+
+    gone = now % policy->window;
+    room = policy->limit - cost - pair->curr;
+
+    if (room >= 0) {
+        decay = sw_counter_decay(pair->prev, room, policy->window);
+
+        if (decay < policy->window) {
+            return sw_max(decay - gone, 0);
+        }
+    }
+
+    return policy->window - gone
+           + sw_counter_decay(pair->curr, policy->limit - cost,
+                              policy->window);
+}
+
+
+/*
+ * How far into a window the units of the previous one weigh no more than
+ * room: the least e with units * (window - e) <= room * window.
+ */
+
+static int64_t
+sw_counter_decay(int64_t units, int64_t room, int64_t window)
+{
+    if (units <= room) {
+        return 0;
+    }
+
+    return window - room * window / units;
+}

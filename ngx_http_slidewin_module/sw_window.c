@@ -1,0 +1,424 @@
+
+#include "sw_window.h"
+#include "sw_log.h"
+#include "sw_math.h"
+#include "sw_pair.h"
+#include "sw_slices.h"
+
+
+static int64_t sw_window_advance(sw_state_t *state, const sw_policy_t *policy,
+    int64_t now);
+static int64_t sw_window_remaining(const sw_state_t *state,
+    const sw_policy_t *policy, int64_t now);
+static int64_t sw_window_wait(const sw_state_t *state,
+    const sw_policy_t *policy, int64_t now, int64_t cost);
+
+
+const char *
+sw_policy_error(const sw_policy_t *policy)
+{
+    if (policy->limit < 1) {
+        return "the limit must be at least 1";
+    }
+
+    if (policy->window < 1 || policy->window > SW_WINDOW_MAX) {
+        return "the period must be from 1ms to 49d";
+    }
+
+    /* beyond this, the doubles of a Lua script are no longer exact */
+
+    if (policy->limit > SW_PRODUCT_MAX / policy->window) {
+        return "the limit times the period in ms must be below 2^53";
+    }
+
+    if (policy->algorithm == SW_LOG && policy->limit > SW_LOG_LIMIT_MAX) {
+        return "the limit of a log must be below 2^32";
+    }
+
+    if (policy->algorithm == SW_STRICT) {
+
+        if (policy->slices < 1 || policy->slices > SW_SLICES_MAX) {
+            return "there must be 1 to 100 slices";
+        }
+
+        if (policy->slices > policy->window) {
+            return "a slice must be at least 1ms";
+        }
+    }
+
+    return NULL;
+}
+
+
+size_t
+sw_state_size(const sw_policy_t *policy)
+{
+    switch (policy->algorithm) {
+
+    case SW_STRICT:
+        return offsetof(sw_state_t, u.slices.units)
+               + (size_t) (policy->slices + 1) * sizeof(int64_t);
+
+    case SW_LOG:
+        return offsetof(sw_state_t, u) + sizeof(sw_log_t);
+
+    default:
+        return offsetof(sw_state_t, u) + sizeof(sw_pair_t);
+    }
+}
+
+
+void
+sw_state_init(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+    sw_log_entry_t *entries, uint32_t room)
+{
+    int64_t  i;
+
+    state->window = (uint32_t) policy->window;
+    state->slices = 0;
+    state->algorithm = (uint16_t) policy->algorithm;
+
+    switch (policy->algorithm) {
+
+    case SW_STRICT:
+        state->slices = (uint16_t) policy->slices;
+        state->u.slices.index = now * policy->slices / policy->window;
+
+        for (i = 0; i <= policy->slices; i++) {
+            state->u.slices.units[i] = 0;
+        }
+
+        break;
+
+    case SW_LOG:
+        state->u.log.newest = now;
+        state->u.log.total = 0;
+        state->u.log.entries = entries;
+        state->u.log.room = room;
+        state->u.log.first = 0;
+        state->u.log.count = 0;
+        break;
+
+    default:
+        state->u.pair.index = now / policy->window;
+        state->u.pair.prev = 0;
+        state->u.pair.curr = 0;
+        break;
+    }
+}
+
+
+int
+sw_state_matches(const sw_state_t *state, const sw_policy_t *policy)
+{
+    if (state->algorithm != policy->algorithm) {
+        return 0;
+    }
+
+    switch (policy->algorithm) {
+
+    case SW_LOG:
+        return 1;
+
+    case SW_STRICT:
+        return state->window == policy->window
+               && state->slices == policy->slices;
+
+    default:
+        return state->window == policy->window;
+    }
+}
+
+
+int64_t
+sw_state_used(const sw_state_t *state, int64_t now)
+{
+    switch (state->algorithm) {
+
+    case SW_FIXED:
+        return sw_fixed_used(&state->u.pair, state->window, now);
+
+    case SW_STRICT:
+        return sw_slices_used(&state->u.slices, state->slices,
+                              state->window, now);
+
+    case SW_LOG:
+        return sw_log_used(&state->u.log, state->window, now);
+
+    default: /* SW_COUNTER */
+        return sw_counter_used(&state->u.pair, state->window, now);
+    }
+}
+
+
+void
+sw_state_carry(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+    int64_t units)
+{
+    sw_log_entry_t  *entries;
+    uint32_t         room;
+
+    entries = NULL;
+    room = 0;
+
+    if (policy->algorithm == SW_LOG) {
+        entries = state->u.log.entries;
+        room = state->u.log.room;
+    }
+
+    sw_state_init(state, policy, now, entries, room);
+
+    if (units > 0) {
+        (void) sw_window_add(state, policy, now,
+                             sw_min(units, policy->limit));
+    }
+}
+
+
+int
+sw_window_admits(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+    int64_t cost)
+{
+    now = sw_window_advance(state, policy, now);
+
+    return cost <= sw_window_remaining(state, policy, now);
+}
+
+
+void
+sw_window_check(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+    int64_t cost, sw_verdict_t *verdict)
+{
+    int64_t  lag, then;
+
+    /* the state may be ahead of a clock that stepped back */
+
+    then = sw_window_advance(state, policy, now);
+    lag = then - now;
+
+    verdict->stamp = then;
+    verdict->scale = 1;
+
+    switch (policy->algorithm) {
+
+    case SW_COUNTER:
+        verdict->scale = policy->window;
+        verdict->level = sw_counter_level(&state->u.pair, policy->window,
+                                          then);
+        break;
+
+    case SW_FIXED:
+        verdict->level = state->u.pair.curr;
+        break;
+
+    case SW_STRICT:
+        verdict->level = sw_slices_total(&state->u.slices, policy->slices);
+        break;
+
+    case SW_LOG:
+        verdict->level = state->u.log.total;
+        break;
+    }
+
+    if (verdict->level == 0) {
+        verdict->remaining = policy->limit;
+        verdict->more = policy->window;
+        verdict->reset = 0;
+
+    } else {
+        verdict->remaining = sw_window_remaining(state, policy, then);
+        verdict->more = lag + sw_window_wait(state, policy, then,
+                                             verdict->remaining + 1);
+        verdict->reset = lag + sw_window_wait(state, policy, then,
+                                              policy->limit);
+    }
+
+    verdict->admitted = (cost <= verdict->remaining);
+
+    if (verdict->admitted) {
+        verdict->retry = 0;
+
+    } else if (cost > policy->limit) {
+        verdict->retry = SW_NEVER;
+
+    } else {
+        verdict->retry = lag + sw_window_wait(state, policy, then, cost);
+    }
+}
+
+
+void
+sw_window_check_new(const sw_policy_t *policy, int64_t now, int64_t cost,
+    sw_verdict_t *verdict)
+{
+    verdict->admitted = (cost <= policy->limit);
+    verdict->remaining = policy->limit;
+    verdict->retry = verdict->admitted ? 0 : SW_NEVER;
+    verdict->more = policy->window;
+    verdict->reset = 0;
+    verdict->level = 0;
+    verdict->scale = (policy->algorithm == SW_COUNTER) ? policy->window : 1;
+    verdict->stamp = now;
+}
+
+
+int64_t
+sw_window_add(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+    int64_t cost)
+{
+    now = sw_window_advance(state, policy, now);
+
+    switch (policy->algorithm) {
+
+    case SW_STRICT:
+        sw_slices_add(&state->u.slices, policy->slices, cost);
+        break;
+
+    case SW_LOG:
+        sw_log_add(&state->u.log, now, cost);
+        break;
+
+    default:
+        state->u.pair.curr += cost;
+        break;
+    }
+
+    return now;
+}
+
+
+void
+sw_window_give_back(sw_state_t *state, const sw_policy_t *policy,
+    int64_t now, int64_t cost, int64_t stamp)
+{
+    (void) sw_window_advance(state, policy, now);
+
+    switch (policy->algorithm) {
+
+    case SW_STRICT:
+        sw_slices_give_back(&state->u.slices, policy->slices,
+                            stamp * policy->slices / policy->window, cost);
+        break;
+
+    case SW_LOG:
+        sw_log_give_back(&state->u.log, cost, stamp);
+        break;
+
+    default:
+        sw_pair_give_back(&state->u.pair, stamp / policy->window, cost);
+        break;
+    }
+}
+
+
+int
+sw_window_idle(const sw_state_t *state, int64_t now)
+{
+    return sw_state_used(state, now) == 0;
+}
+
+
+/*
+ * The time to count at, which is not before the state's own.  A clock that
+ * stepped back by more than that allows does not lock anybody out: what was
+ * used is used now.
+ */
+
+static int64_t
+sw_window_advance(sw_state_t *state, const sw_policy_t *policy, int64_t now)
+{
+    int64_t  then;
+
+    switch (policy->algorithm) {
+
+    case SW_STRICT:
+        then = sw_slices_advance(&state->u.slices, policy->slices,
+                                 policy->window, now);
+        break;
+
+    case SW_LOG:
+        state->window = (uint32_t) policy->window;
+        then = sw_log_advance(&state->u.log, policy->window, now);
+        break;
+
+    default:
+        then = sw_pair_advance(&state->u.pair, policy->window, now);
+        break;
+    }
+
+    if (then == SW_STALE) {
+        sw_state_carry(state, policy, now, sw_state_used(state, now));
+        return now;
+    }
+
+    return then;
+}
+
+
+static int64_t
+sw_window_remaining(const sw_state_t *state, const sw_policy_t *policy,
+    int64_t now)
+{
+    int64_t  room;
+
+    switch (policy->algorithm) {
+
+    case SW_COUNTER:
+
+        if (state->u.pair.prev == 0) {
+            room = policy->limit - state->u.pair.curr;
+            break;
+        }
+
+        room = policy->limit * policy->window
+               - sw_counter_level(&state->u.pair, policy->window, now);
+
+        if (room > 0) {
+            room /= policy->window;
+        }
+
+        break;
+
+    case SW_FIXED:
+        room = policy->limit - state->u.pair.curr;
+        break;
+
+    case SW_STRICT:
+        room = policy->limit
+               - sw_slices_total(&state->u.slices, policy->slices);
+        break;
+
+    default: /* SW_LOG */
+        room = policy->limit - state->u.log.total;
+        break;
+    }
+
+    return sw_max(room, 0);
+}
+
+
+/*
+ * The time until the cost, which is at most the limit, is admitted if nobody
+ * else comes.  What is used only ever falls then, so that an earlier time is
+ * too early and a later one is late enough.
+ */
+
+static int64_t
+sw_window_wait(const sw_state_t *state, const sw_policy_t *policy,
+    int64_t now, int64_t cost)
+{
+    switch (policy->algorithm) {
+
+    case SW_COUNTER:
+        return sw_counter_wait(&state->u.pair, policy, now, cost);
+
+    case SW_FIXED:
+        return sw_fixed_wait(&state->u.pair, policy, now, cost);
+
+    case SW_STRICT:
+        return sw_slices_wait(&state->u.slices, policy, now, cost);
+
+    default: /* SW_LOG */
+        return sw_log_wait(&state->u.log, policy, now, cost);
+    }
+}

@@ -1,0 +1,187 @@
+
+/*
+ * The four window algorithms on plain state.  Pure integer arithmetic: the
+ * clock is handed in, memory is handed in, nothing is allocated or logged.
+ *
+ * Times are milliseconds on any clock that does not run fast or slow; it may
+ * step.  Units are what a request costs.
+ */
+
+
+#ifndef _SW_WINDOW_H_INCLUDED_
+#define _SW_WINDOW_H_INCLUDED_
+
+
+#include <stddef.h>
+#include <stdint.h>
+
+
+#define SW_WINDOW_MAX    4294967295LL            /* a window fits 32 bits */
+#define SW_PRODUCT_MAX   ((1LL << 53) - 1)       /* limit * window */
+#define SW_LOG_LIMIT_MAX 4294967295LL            /* an entry's units too */
+#define SW_SLICES_MAX    100
+#define SW_SLICES        16
+
+#define SW_NEVER         -1                      /* as a time to wait */
+#define SW_STALE         -1                      /* as a time to count at */
+
+
+typedef enum {
+    SW_COUNTER = 0,
+    SW_FIXED,
+    SW_STRICT,
+    SW_LOG
+} sw_algorithm_e;
+
+
+typedef struct {
+    sw_algorithm_e   algorithm;
+    int64_t          limit;
+    int64_t          window;
+    int64_t          slices;                     /* strict only */
+} sw_policy_t;
+
+
+typedef struct {
+    uint32_t         time;                       /* low bits, see sw_log_t */
+    uint32_t         units;
+} sw_log_entry_t;
+
+
+/* fixed and counter; fixed never looks at prev */
+
+typedef struct {
+    int64_t          index;                      /* number of the window */
+    int64_t          prev;
+    int64_t          curr;
+} sw_pair_t;
+
+
+/* units[j % (slices + 1)] belongs to slice j, index - slices <= j <= index */
+
+typedef struct {
+    int64_t          index;                      /* number of the slice */
+    int64_t          units[1];
+} sw_slices_t;
+
+
+/*
+ * A ring, oldest entry first.  An entry keeps the low 32 bits of its time;
+ * the rest follows from newest, because all entries lie within one window.
+ */
+
+typedef struct {
+    int64_t          newest;
+    int64_t          total;
+    sw_log_entry_t  *entries;
+    uint32_t         room;
+    uint32_t         first;
+    uint32_t         count;
+} sw_log_t;
+
+
+/*
+ * The state says how it was counted, so that a policy with another window,
+ * number of slices or algorithm recognises it and carries its units over.
+ */
+
+typedef struct {
+    uint32_t         window;
+    uint16_t         slices;
+    uint16_t         algorithm;
+    union {
+        sw_pair_t    pair;
+        sw_slices_t  slices;
+        sw_log_t     log;
+    } u;
+} sw_state_t;
+
+
+/* room for a state of any policy, and one entry of a log */
+
+typedef struct {
+    sw_state_t       state;
+    int64_t          units[SW_SLICES_MAX];
+    sw_log_entry_t   entry;
+} sw_any_state_t;
+
+
+typedef struct {
+    int              admitted;
+    int64_t          remaining;    /* largest cost admitted now */
+    int64_t          retry;        /* ms until this cost is; 0, SW_NEVER */
+    int64_t          more;         /* ms until more than remaining is */
+    int64_t          reset;        /* ms until the full limit is back */
+    int64_t          level;        /* used units * scale: the estimate */
+    int64_t          scale;
+    int64_t          stamp;        /* when it was counted, for give back */
+} sw_verdict_t;
+
+
+/* NULL if the policy can be counted exactly, else what is wrong with it */
+const char *sw_policy_error(const sw_policy_t *policy);
+
+/* bytes of a state for this policy, without the entries of a log */
+size_t sw_state_size(const sw_policy_t *policy);
+
+/* entries: the ring of a log (room of at least 1), ignored by the others */
+void sw_state_init(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+    sw_log_entry_t *entries, uint32_t room);
+
+/*
+ * Whether the policy can go on with the state: the same algorithm, window and
+ * slices.  A log has the times themselves, any window will do.
+ */
+int sw_state_matches(const sw_state_t *state, const sw_policy_t *policy);
+
+/* units the state still holds, rounded up */
+int64_t sw_state_used(const sw_state_t *state, int64_t now);
+
+/*
+ * Starts the state anew for the policy with the units another state held, as
+ * though they had been taken now: nothing is forgotten, and a client is at
+ * worst full.
+ */
+void sw_state_carry(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+    int64_t units);
+
+/*
+ * The calls below need a state that matches the policy.  Each first brings
+ * the state to the time: what left the window is dropped.
+ */
+
+int sw_window_admits(sw_state_t *state, const sw_policy_t *policy,
+    int64_t now, int64_t cost);
+
+/* the same with all there is to say; counts nothing, a cost of 0 peeks */
+void sw_window_check(sw_state_t *state, const sw_policy_t *policy,
+    int64_t now, int64_t cost, sw_verdict_t *verdict);
+
+/* what check says of a client never seen */
+void sw_window_check_new(const sw_policy_t *policy, int64_t now,
+    int64_t cost, sw_verdict_t *verdict);
+
+/* counts a cost that was admitted at the same time; returns the stamp */
+int64_t sw_window_add(sw_state_t *state, const sw_policy_t *policy,
+    int64_t now, int64_t cost);
+
+/* uncounts what was added with that stamp, unless it has left already */
+void sw_window_give_back(sw_state_t *state, const sw_policy_t *policy,
+    int64_t now, int64_t cost, int64_t stamp);
+
+/* whether the state counts nothing any more and may be forgotten */
+int sw_window_idle(const sw_state_t *state, int64_t now);
+
+/*
+ * The room a log wants before the next add, 0 if it has it.  An add without
+ * room merges the two oldest entries into the younger: the log then holds
+ * units longer than it must, never shorter.
+ */
+uint32_t sw_log_wants(const sw_state_t *state, const sw_policy_t *policy);
+
+/* moves a log to a larger ring; returns the old one */
+sw_log_entry_t *sw_log_move(sw_state_t *state, sw_log_entry_t *entries,
+    uint32_t room);
+
+
+#endif /* _SW_WINDOW_H_INCLUDED_ */

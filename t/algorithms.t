@@ -1,0 +1,147 @@
+# What every algorithm does, through nginx, and what tells them apart.
+
+use strict;
+use warnings;
+
+use Test::More;
+
+use SlidewinNginx;
+
+my @algorithms = qw(counter fixed strict log);
+my $window = 4;
+
+my $nginx = SlidewinNginx->start(
+    http => join('', map { <<"END" } @algorithms),
+    slidewin_zone \$arg_user zone=$_:1m rate=3r/40d algorithm=$_;
+    slidewin_zone \$arg_user zone=$_-short:1m rate=3r/500ms algorithm=$_;
+    slidewin_zone \$arg_user zone=$_-plan:1m rate=\$arg_rate algorithm=$_;
+    slidewin_zone \$arg_user zone=$_-edge:1m rate=4r/${window}s algorithm=$_;
+END
+    server => join('', map { <<"END" } @algorithms));
+    location = /$_ { slidewin zone=$_; empty_gif; }
+    location = /$_/peek { slidewin zone=$_ cost=0; empty_gif; }
+    location = /$_/short { slidewin zone=$_-short; empty_gif; }
+    location = /$_/short/peek { slidewin zone=$_-short cost=0; empty_gif; }
+    location = /$_/plan { slidewin zone=$_-plan; empty_gif; }
+    location = /$_/edge { slidewin zone=$_-edge cost=\$arg_cost; empty_gif; }
+END
+
+my $client = $nginx->client;
+
+sub ask { return $client->get(@_) }
+
+sub remaining { return ask(@_)->{header}{'x-remaining'} }
+
+sub statuses { return join ' ', map { ask($_)->{status} } @_ }
+
+for my $name (@algorithms) {
+
+    is(statuses(("/$name?user=a") x 3), '200 200 200',
+       "$name: within the limit");
+
+    is(statuses(("/$name?user=a") x 3), '429 429 429', "$name: over the limit");
+
+    is(statuses("/$name?user=b"), '200', "$name: another user is on its own");
+    is(remaining("/$name/peek?user=a"), 0, "$name: the first has nothing left");
+    is(remaining("/$name/peek?user=b"), 2, "$name: the other has");
+
+    is(join(' ', map { remaining("/$name?user=c") } 1 .. 4), '2 1 0 0',
+       "$name: what remains decreases");
+    is(join(' ', map { remaining("/$name/peek?user=c") } 1 .. 3), '0 0 0',
+       "$name: a look does not change it");
+
+    is(statuses(("/$name/plan?user=a&rate=1r/40d") x 2), '200 429',
+       "$name: a small plan");
+    is(statuses(("/$name/plan?user=a&rate=3r/40d") x 3), '200 200 429',
+       "$name: a larger one applies to the same user");
+    is(statuses("/$name/plan?user=a&rate=2r/40d"), '429',
+       "$name: and a smaller one");
+
+    for my $user (1 .. 3) {
+        is(remaining("/$name/short?user=$user"), 2,
+           "$name: a short window counts user $user");
+    }
+}
+
+# Two windows later nothing of it is left, whatever the algorithm.
+SlidewinNginx::nap(1.1);
+
+for my $name (@algorithms) {
+    my $peek = ask("/$name/short/peek?user=1")->{header};
+
+    is($peek->{'x-remaining'}, 3, "$name: what is old does not count");
+    is($peek->{'x-estimate'}, 0, "$name: at all");
+    is(remaining("/$name/short?user=1"), 2, "$name: and it begins anew");
+}
+
+
+# All of the limit at the end of an aligned window, then a look at the first
+# moments of the next one and at its middle.
+
+sub ms { return SlidewinNginx::now() * 1000 }
+
+my $w = $window * 1000;
+
+sub nap_until {
+    my ($ms) = @_;
+    my $wait = $ms - ms();
+
+    SlidewinNginx::nap($wait / 1000) if $wait > 0;
+}
+
+my %seen;
+
+ATTEMPT:
+for my $attempt (1 .. 4) {
+    my $next = (int((ms() + 350) / $w) + 1) * $w;
+    my $user = "user=edge$attempt";
+
+    %seen = ();
+    nap_until($next - 300);
+
+    for my $name (@algorithms) {
+        $seen{"$name full"} = statuses("/$name/edge?cost=4&$user",
+                                       "/$name/edge?cost=1&$user");
+    }
+    next ATTEMPT if ms() >= $next;
+
+    nap_until($next + 20);
+
+    for my $name (@algorithms) {
+        $seen{"$name edge"} = remaining("/$name/edge?cost=0&$user");
+    }
+    next ATTEMPT if ms() >= $next + $w / 16;
+
+    nap_until($next + $w * 0.6);
+
+    for my $name (@algorithms) {
+        $seen{"$name middle"} = remaining("/$name/edge?cost=0&$user");
+    }
+    next ATTEMPT if ms() >= $next + $w * 0.75;
+
+    nap_until($next + $w + $w / 16 + 20);
+
+    for my $name (@algorithms) {
+        $seen{"$name after"} = remaining("/$name/edge?cost=0&$user");
+    }
+    last ATTEMPT;
+}
+
+is($seen{"$_ full"}, '200 429', "$_: full at the end of a window")
+    for @algorithms;
+
+is($seen{'fixed edge'}, 4, 'fixed: the next window has all of it again');
+is($seen{'counter edge'}, 0, 'counter: the window before still counts');
+is($seen{'strict edge'}, 0, 'strict: it has not passed');
+is($seen{'log edge'}, 0, 'log: it has not passed');
+
+is($seen{'counter middle'}, 2, 'counter: half way, half of it is back');
+is($seen{'strict middle'}, 0, 'strict: half way, nothing is back');
+is($seen{'log middle'}, 0, 'log: half way, nothing is back');
+
+is($seen{"$_ after"}, 4, "$_: a window later all of it is back")
+    for @algorithms;
+
+$nginx->stop;
+
+done_testing();

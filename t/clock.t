@@ -1,0 +1,98 @@
+# Wall time may jump: the counts do not go by it.
+
+use strict;
+use warnings;
+
+use HTTP::Date qw(str2time);
+use SlidewinNginx;
+use Test::More;
+
+# 40 days where windows are aligned: they must not end meanwhile
+my %rate = (counter => '5r/40d', fixed => '5r/40d', strict => '5r/20m',
+            log => '5r/20m');
+my @algorithms = sort keys %rate;
+
+# $LIB is for the loader: the directory of this machine's libraries
+my $library = '/usr/$LIB/faketime/libfaketime.so.1';
+my $offset = File::Temp->new;
+
+sub jump {
+    my ($seconds) = @_;
+
+    # in one piece: the library reads it whenever the clock is read
+    open my $file, '>', "$offset.new" or die "$offset.new: $!";
+    printf $file "%+d\n", $seconds;
+    close $file;
+    rename "$offset.new", $offset;
+
+    return;
+}
+
+jump(0);
+
+my %env = (
+    LD_PRELOAD => $library,
+    FAKETIME_TIMESTAMP_FILE => "$offset",
+    FAKETIME_NO_CACHE => 1,
+    FAKETIME_DONT_FAKE_MONOTONIC => 1,
+);
+
+my $nginx = SlidewinNginx->start(
+    workers => 2,
+    env => \%env,
+    # a worker has only the environment it is told to keep
+    main => join('', map { "env $_;" } keys %env),
+    http => "slidewin_log_level info;\n" . join('', map {
+                "slidewin_zone \$arg_k zone=$_:1m rate=$rate{$_} algorithm=$_;"
+            } @algorithms),
+    server => join '', map {
+        "location = /$_ { slidewin zone=$_; empty_gif; }\n"
+    } @algorithms,
+);
+
+# how far nginx is from true time
+sub lead {
+    return str2time($nginx->get('/free')->{header}{date}) - time;
+}
+
+my $client = $nginx->client;
+my %until;
+
+for my $algorithm (@algorithms) {
+    is(SlidewinNginx::tally($client->statuses(("/$algorithm?k=full") x 5)),
+       '200 x5', "$algorithm: a client takes its limit");
+    is(SlidewinNginx::tally($client->statuses(("/$algorithm?k=half") x 2)),
+       '200 x2', "$algorithm: another takes two of five");
+
+    my $answer = $client->get("/$algorithm?k=full");
+    is($answer->{status}, 429, "$algorithm: the first is refused");
+
+    $until{$algorithm} = SlidewinNginx::now()
+                         + $answer->{header}{'retry-after'};
+}
+
+for my $jump (3600, -3600, -1, 50 * 86400, 0) {
+    jump($jump);
+
+    ok(SlidewinNginx::until_true(sub {
+        abs(lead() - $jump) <= 2;
+    }, 10 * SlidewinNginx::patience()), "the clock jumps to $jump");
+
+    for my $algorithm (@algorithms) {
+        my $answer = $client->get("/$algorithm?k=full");
+
+        is($answer->{status}, 429, "$algorithm, $jump: still refused");
+        cmp_ok(abs(SlidewinNginx::now() + $answer->{header}{'retry-after'}
+                   - $until{$algorithm}), '<=', 3 * SlidewinNginx::patience(),
+               '... until the same moment');
+
+        is($client->get("/$algorithm?k=half")->{header}{'x-remaining'},
+           { 3600 => 2, -3600 => 1, -1 => 0 }->{$jump} // 0,
+           '... and the other has what it had');
+    }
+}
+
+$client->close;
+$nginx->stop;
+
+done_testing();

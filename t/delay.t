@@ -1,0 +1,366 @@
+# delay=TIME: a request that would be admitted within TIME waits for it, in
+# order; one that would not is rejected at once. On both stores alike.
+
+use strict;
+use warnings;
+
+use SlidewinNginx;
+use SlidewinRedis;
+use Test::More;
+
+my @stores = qw(local redis);
+my @algorithms = qw(counter fixed strict log);
+
+my $redis = SlidewinRedis->start;
+my ($zones, $locations) = ('', '');
+
+for my $store (@stores) {
+    my $where = $store eq 'local' ? ' store=local' : '';
+
+    for my $algorithm (@algorithms) {
+        $zones .= "slidewin_zone \$arg_k zone=${store}_$algorithm:1m"
+                  . " rate=2r/2s algorithm=$algorithm$where;\n";
+        $locations .= "location = /$store/$algorithm {"
+                      . " slidewin zone=${store}_$algorithm delay=20s;"
+                      . " empty_gif; }\n";
+    }
+
+    $zones .= "slidewin_zone \$arg_k zone=${store}_one:1m rate=1r/3s"
+              . " algorithm=log$where;\n"
+              . "slidewin_zone \$arg_k zone=${store}_three:1m rate=3r/3s"
+              . " algorithm=log$where;\n"
+              . "slidewin_zone \$arg_k zone=${store}_hour:1m rate=2r/h"
+              . " algorithm=log$where;\n"
+              . "slidewin_zone \$arg_k zone=${store}_two:1m rate=1r/3s"
+              . " algorithm=log$where;\n";
+    $locations .= <<"END";
+location = /$store/one { slidewin zone=${store}_one delay=7s; empty_gif; }
+location = /$store/one/now { slidewin zone=${store}_one; empty_gif; }
+location = /$store/three {
+    slidewin zone=${store}_three delay=20s cost=\$arg_cost;
+    empty_gif;
+}
+location = /$store/hour { slidewin zone=${store}_hour delay=1h; empty_gif; }
+location = /$store/minute { slidewin zone=${store}_hour delay=1m; empty_gif; }
+location = /$store/dry {
+    slidewin zone=${store}_one delay=7s dry_run;
+    empty_gif;
+}
+location = /$store/both {
+    slidewin zone=${store}_hour;
+    slidewin zone=${store}_two delay=7s;
+    empty_gif;
+}
+location = /$store/look { slidewin zone=${store}_hour cost=0; empty_gif; }
+END
+}
+
+my $nginx = SlidewinNginx->start(
+    http => 'slidewin_redis unix:' . $redis->path . " timeout=5s;\n$zones",
+    server => "add_header X-Source \$slidewin_source always;
+               add_header X-Latency \$slidewin_latency always;
+               add_header X-Zone \$slidewin_zone always;
+               add_header X-Time \$msec always;
+               slidewin_log_level warn;
+               $locations");
+
+my $fresh = 0;
+
+sub fresh { return 'c' . ++$fresh }
+
+sub status {
+    my ($answer) = @_;
+
+    return join ' ', $answer->{status}, $answer->{header}{'x-status'} // '-';
+}
+
+# until so many of this uri have been made to wait
+sub delaying {
+    my ($zone, $n) = @_;
+
+    return SlidewinNginx::until_true(sub {
+        $nginx->errors(qr/delaying request by zone "$zone"/) >= $n;
+    }, 10 * SlidewinNginx::patience());
+}
+
+# They all wait at the same time: a scenario is given a store and returns what
+# is to be done with what has become of it.
+my @ends;
+
+sub scenario {
+    my ($begin) = @_;
+
+    push @ends, map { $begin->($_) } @stores;
+
+    return;
+}
+
+# seconds between two answers
+sub between {
+    my ($one, $two) = @_;
+
+    return $two->{header}{'x-time'} - $one->{header}{'x-time'};
+}
+
+
+# A crowd passes at the pace of the limit, each in its turn.
+
+scenario(sub {
+    my ($store) = @_;
+    my %clients;
+
+    for my $algorithm (@algorithms) {
+        my $k = fresh();
+        $clients{$algorithm} = [map { $nginx->asks("/$store/$algorithm?k=$k") }
+                                1 .. 5];
+    }
+
+    return sub {
+        for my $algorithm (@algorithms) {
+            my $name = "$store, $algorithm";
+            my @answers = map { $_->answer } @{$clients{$algorithm}};
+            my %count;
+
+            $count{status($_)}++ for @answers;
+
+            is($count{'200 PASSED'} + $count{'200 DELAYED'}, 5,
+               "$name: all pass");
+            cmp_ok($count{'200 DELAYED'}, '>=', 3,
+                   "$name: those that are too many wait");
+            is(join(' ', map { $_->{header}{'x-source'} } @answers),
+               join(' ', ($store) x 5), "$name: ... and their store decides");
+
+            my ($first, $last) = (sort {
+                $a->{header}{'x-time'} <=> $b->{header}{'x-time'}
+            } @answers)[0, -1];
+
+            cmp_ok($last->{header}{'x-latency'} / 1000, '<',
+                   between($first, $last),
+                   "$name: waiting is no part of the latency");
+        }
+    };
+});
+
+
+# Each waits for as long as it must, and who would wait too long does not. They
+# all ask at once, and it is not known who comes first.
+
+scenario(sub {
+    my ($store) = @_;
+    my $k = fresh();
+    my @clients = map { $nginx->asks("/$store/one?k=$k") } 1 .. 5;
+
+    ok(SlidewinNginx::until_true(sub {
+           grep({ $_->answered } @clients) == 3;
+       }, 2.5), "$store: one passes, two are rejected at once, two wait");
+
+    return sub {
+        my @answers = sort {
+            $a->{header}{'x-time'} <=> $b->{header}{'x-time'}
+        } map { $_->answer } @clients;
+        my ($passed) = grep { status($_) eq '200 PASSED' } @answers;
+        my @late = grep { status($_) eq '429 REJECTED' } @answers;
+        my @delayed = grep { status($_) eq '200 DELAYED' } @answers;
+
+        is(join(', ', map { scalar @$_ } [$passed], \@late, \@delayed),
+           '1, 2, 2', "$store: ... and have their turn");
+
+        for my $answer (@late) {
+            my $retry = $answer->{header}{'retry-after'};
+            cmp_ok($retry, '>=', 7, "$store: ... and told more than the delay");
+            cmp_ok($retry, '<=', 9, "$store: ... and when it is its turn");
+        }
+
+        # nginx' time is that of its last turn
+        cmp_ok(between($passed, $delayed[$_ - 1]), '>=', 3 * $_ - 0.1,
+               "$store: $_ windows, not less") for 1, 2;
+        cmp_ok(between($passed, $delayed[0]), '<', 5.9,
+               "$store: ... and not as long as it may");
+    };
+});
+
+
+# In order: one after the other stands in line.
+
+scenario(sub {
+    my ($store) = @_;
+    my $k = fresh();
+    my $zone = "${store}_three";
+    my $before = $nginx->errors(qr/delaying request by zone "$zone"/);
+
+    $nginx->asks("/$store/three?cost=3&k=$k")->answer;
+
+    my @clients = map {
+        my $client = $nginx->asks("/$store/three?cost=1&k=$k");
+        ok(delaying($zone, $before + $_), "$store: number $_ stands in line");
+        $client;
+    } 1 .. 5;
+
+    return sub {
+        my @answers = map { $_->answer } @clients;
+
+        is(join(' ', map { status($_) } @answers),
+           join(' ', ('200 DELAYED') x 5), "$store: all have their turn");
+        cmp_ok(between($answers[$_ - 1], $answers[$_]), '>=', 0,
+               "$store: number $_ before the next") for 1 .. 4;
+    };
+});
+
+
+# Nobody passes by those who wait, not even one that needs less.
+
+scenario(sub {
+    my ($store) = @_;
+    my $k = fresh();
+    my $first = $nginx->asks("/$store/three?cost=2&k=$k");
+    my $answer = $first->answer;
+    my $before = $nginx->errors(qr/delaying request by zone "${store}_three"/);
+    my $large = $nginx->asks("/$store/three?cost=3&k=$k");
+
+    ok(delaying("${store}_three", $before + 1), "$store: a large one waits");
+    my $small = $nginx->asks("/$store/three?cost=1&k=$k");
+
+    return sub {
+        is(status($answer), '200 PASSED', "$store: there is room for it");
+        my @answers = map { $_->answer } $large, $small;
+
+        is(join(', ', map { status($_) } @answers),
+           '200 DELAYED, 200 DELAYED', "$store: both have their turn");
+        cmp_ok(between(@answers), '>=', 2.9,
+               "$store: the small one after the large one");
+    };
+});
+
+scenario(sub {
+    my ($store) = @_;
+    my $k = fresh();
+    my $before = $nginx->errors(qr/delaying request by zone "${store}_one"/);
+
+    $nginx->asks("/$store/one?k=$k")->answer;
+    my $second = $nginx->asks("/$store/one?k=$k");
+    ok(delaying("${store}_one", $before + 1), "$store: one waits");
+
+    my $answer = $nginx->asks("/$store/one/now?k=$k")->answer;
+
+    return sub {
+        is(status($answer), '429 REJECTED',
+           "$store: who must not wait is rejected");
+        cmp_ok($answer->{header}{'retry-after'}, '>', 3,
+               "$store: ... and told to come after those who do");
+        is(status($second->answer), '200 DELAYED',
+           "$store: who has their turn");
+    };
+});
+
+
+# Who leaves is no longer waited for.
+
+scenario(sub {
+    my ($store) = @_;
+    my $k = fresh();
+    my $before = $nginx->errors(qr/delaying request by zone "${store}_one"/);
+
+    $nginx->asks("/$store/one?k=$k")->answer;
+    my @clients = map {
+        my $client = $nginx->asks("/$store/one?k=$k");
+        ok(delaying("${store}_one", $before + $_), "$store: $_ wait");
+        $client;
+    } 1, 2;
+    is(status($nginx->asks("/$store/one?k=$k")->answer), '429 REJECTED',
+       "$store: there is no room for a third");
+
+    $clients[0]->close;
+    my $last;
+
+    # the worker learns of it in its own time
+    ok(SlidewinNginx::until_true(sub {
+           my $client = $nginx->asks("/$store/one?k=$k");
+           SlidewinNginx::nap(0.05);
+           return 0 if $client->answered;
+           $last = $client;
+       }, 2), "$store: one leaves, and makes room behind the other");
+
+    return sub {
+        is(status($clients[1]->answer), '200 DELAYED', "$store: the other");
+        is(status($last->answer), '200 DELAYED', "$store: and the new one");
+    };
+});
+
+
+# A wait that is too long is none; a limit too small is not waited for.
+
+for my $store (@stores) {
+    my $k = fresh();
+
+    is(join(', ', map { status($nginx->get("/$store/minute?k=$k")) } 1 .. 3),
+       '200 PASSED, 200 PASSED, 429 REJECTED',
+       "$store: an hour is not waited for where a minute may be");
+
+    $k = fresh();
+    my $answer = $nginx->asks("/$store/three?cost=4&k=$k")->answer;
+    is(status($answer), '429 REJECTED', "$store: what can never pass");
+    is($answer->{header}{'retry-after'}, undef, "$store: ... never does");
+
+    # nobody is kept waiting by a dry run
+    $k = fresh();
+    is(join(', ', map { status($nginx->get("/$store/dry?k=$k")) } 1 .. 3),
+       '200 PASSED, 200 REJECTED_DRY_RUN, 200 REJECTED_DRY_RUN',
+       "$store: a dry run delays nobody");
+}
+
+
+# Several limits: what waits for one is not counted by the other meanwhile.
+
+scenario(sub {
+    my ($store) = @_;
+    my $k = fresh();
+    my $before = $nginx->errors(qr/delaying request by zone "${store}_two"/);
+
+    $nginx->asks("/$store/both?k=$k")->answer;
+    my $second = $nginx->asks("/$store/both?k=$k");
+    ok(delaying("${store}_two", $before + 1), "$store, two limits: one waits");
+
+    my $remaining;
+    ok(SlidewinNginx::until_true(sub {
+        my $answer = $nginx->asks("/$store/look?k=$k")->answer;
+        $remaining = $answer->{header}{'x-remaining'};
+        return $remaining == 1;
+    }, 2), "$store: ... and is not counted by the other")
+        or diag("remaining: $remaining");
+
+    return sub {
+        my $answer = $second->answer;
+
+        is(status($answer), '200 DELAYED', "$store: it passes both");
+        is($answer->{header}{'x-zone'}, "${store}_two",
+           "$store: by the one it waited for");
+        is($nginx->get("/$store/look?k=$k")->{header}{'x-remaining'}, 0,
+           "$store: ... and is counted by the other then");
+
+        $answer = $nginx->asks("/$store/both?k=$k")->answer;
+        is(status($answer), '429 REJECTED',
+           "$store: a limit without a delay is not waited for");
+        is($answer->{header}{'x-zone'}, "${store}_hour",
+           "$store: ... and speaks for the request");
+    };
+});
+
+
+$_->() for @ends;
+@ends = ();
+
+ok($nginx->errors(qr/\[notice\]\ .*\ delaying\ request\ by\ zone\ "local_one",
+                     \ limit\ 1\ in\ 3000ms,\ for\ \d+ms.*request:\ "GET/x),
+   'a line for one that is delayed, a level below');
+
+
+# Neither lines nor descriptors are left, and nothing keeps it from ending.
+
+my ($worker) = $nginx->workers;
+ok(SlidewinNginx::until_true(sub { SlidewinNginx::fds($worker) < 40 },
+                             10 * SlidewinNginx::patience()),
+   'all that waited is gone');
+
+$nginx->stop;
+
+done_testing();

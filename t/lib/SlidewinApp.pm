@@ -1,0 +1,122 @@
+package SlidewinApp;
+
+# An application behind an nginx: a process that answers by a function of the
+# request, and notes what reached it.
+
+use strict;
+use warnings;
+
+use File::Temp ();
+use IO::Socket::INET ();
+use POSIX ();
+use SlidewinExample ();
+use SlidewinNginx ();
+
+my @running;
+
+END {
+    my $rc = $?;
+    local ($@, $!);
+    my @mine = grep { $_->{owner} == $$ } @running;
+    $_->stop for @mine;
+    $? = $rc;
+}
+
+# start CODE: it gets { method, uri, header => {}, body } and returns a status,
+# a body and fields, or nothing: then there is no answer until the other side
+# hangs up. Without it the answer is always 200.
+sub start {
+    my ($class, $code) = @_;
+    my $address = SlidewinExample::address();
+    my $listener = IO::Socket::INET->new(LocalAddr => $address, Listen => 1024,
+                                         ReuseAddr => 1)
+        or die "listen on $address: $@";
+    my $notes = File::Temp->new;
+    my $self = bless { owner => $$, address => $address, notes => $notes },
+                     $class;
+
+    $self->{pid} = fork // die "fork: $!";
+
+    if ($self->{pid} == 0) {
+        $SIG{$_} = 'DEFAULT' for qw(TERM INT HUP);
+        # not for ever, should the suite be gone
+        alarm 900;
+        $notes->autoflush(1);
+        eval { _serve($listener, $notes, $code // sub { 200 }) };
+        print {*STDERR} $@;
+        POSIX::_exit(1);
+    }
+
+    push @running, $self;
+
+    return $self;
+}
+
+sub address { return $_[0]{address} }
+
+# "METHOD URI" of each request that came
+sub seen {
+    my ($self) = @_;
+
+    return split /\n/, SlidewinNginx::_slurp($self->{notes}->filename);
+}
+
+sub stop {
+    my ($self) = @_;
+    my $pid = delete $self->{pid} // return;
+
+    kill 'KILL', $pid;
+    waitpid $pid, 0;
+    @running = grep { $_ != $self } @running;
+
+    return;
+}
+
+sub _serve {
+    my ($listener, $notes, $code) = @_;
+
+    while (1) {
+        my $socket = $listener->accept or next;
+        my $request = _request($socket) or next;
+
+        print $notes "$request->{method} $request->{uri}\n";
+
+        my ($status, $body, %fields) = $code->($request);
+
+        if (!defined $status) {
+            1 while sysread $socket, $body, 1;
+            next;
+        }
+
+        $body //= "$request->{method} $request->{uri}\n";
+
+        print $socket "HTTP/1.1 $status Said\r\n",
+                      map({ "$_: $fields{$_}\r\n" } sort keys %fields),
+                      'Content-Length: ', length $body, "\r\n",
+                      "Connection: close\r\n\r\n", $body;
+        close $socket;
+    }
+}
+
+sub _request {
+    my ($socket) = @_;
+    my $text = '';
+
+    while ($text !~ /\r\n\r\n/) {
+        sysread $socket, $text, 65536, length $text or return;
+    }
+
+    my ($head, $body) = split /\r\n\r\n/, $text, 2;
+    my ($line, @lines) = split /\r\n/, $head;
+    my ($method, $uri) = split ' ', $line;
+    my %header = map { /^([^:]+): *(.*)$/ ? (lc $1, $2) : () } @lines;
+
+    while (length $body < ($header{'content-length'} // 0)) {
+        sysread $socket, $body, 65536, length $body or return;
+    }
+
+    return { method => $method, uri => $uri, header => \%header,
+             body => $body };
+}
+
+1;

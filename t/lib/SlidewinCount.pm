@@ -1,0 +1,194 @@
+package SlidewinCount;
+
+# For suites of count= and reset=: the same scenario over each store. An edge is
+# an nginx with a zone for each algorithm, 5r/h of the client in ?k=, and at
+# /peek_ZONE what is left of it; http://origin/STATUS answers with the status,
+# http://held when the suite says so, http://down never.
+
+use strict;
+use warnings;
+
+use File::Path ();
+use File::Temp ();
+use SlidewinNginx ();
+use SlidewinRedis ();
+use Test::More ();
+
+our @ALGORITHMS = qw(counter fixed strict log);
+our $LIMIT = 5;
+
+my $fresh = 0;
+my @places;
+
+END {
+    my $rc = $?;
+    local ($@, $!);
+    File::Path::remove_tree(map { $_->{sockets} }
+                            grep { $_->{owner} == $$ } @places);
+    $? = $rc;
+}
+
+# The stores there are. One worker asks on one connection: what it does later
+# is later in the store as well, so that nothing has to be waited for.
+sub places { return map { SlidewinCount->new($_) } qw(local redis) }
+
+sub new {
+    my ($class, $name, %options) = @_;
+
+    my $self = bless {
+        owner => $$,
+        name => $name,
+        sockets => File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1),
+        %options,
+    }, $class;
+
+    # the worker may be another user
+    chmod 0755, $self->{sockets};
+    push @places, $self;
+
+    $self->{redis} //= SlidewinRedis->start if $name eq 'redis';
+    $self->{held} = SlidewinCount::Upstream->new("$self->{sockets}/held");
+    # a socket on which nobody listens any more
+    SlidewinCount::Upstream->new("$self->{sockets}/nobody");
+
+    return $self;
+}
+
+sub name { return $_[0]{name} }
+
+sub redis { return $_[0]{redis} }
+
+sub held { return $_[0]{held} }
+
+# edge(http => TEXT, server => TEXT, redis => PARAMETERS, rate => RATE,
+# on_error => MODE, url => URL, workers => N, main => TEXT)
+sub edge {
+    my ($self, %conf) = @_;
+    my $n = ++$self->{edges};
+    my $on_error = $conf{on_error} // 'closed';
+    my $rate = $conf{rate} // "${LIMIT}r/h";
+    my $url = $conf{url} // ($self->{redis} && $self->{redis}->url);
+    my $wait = $conf{redis} // 'timeout=20s connect_timeout=20s';
+
+    my $http = $url ? "slidewin_redis $url $wait;\n" : '';
+    my $server = 'add_header X-Source $slidewin_source always;'
+                 . "\nlocation = /status { stub_status; }\n"
+                 . ($conf{server} // '');
+
+    for my $zone (@ALGORITHMS) {
+        $http .= "slidewin_zone \$arg_k zone=$zone:1m rate=$rate"
+                 . " algorithm=$zone on_error=$on_error;\n";
+        $server .= "location = /peek_$zone { slidewin zone=$zone cost=0;"
+                   . " empty_gif; }\n";
+    }
+
+    my $origin = join '', map { "location = /$_ { return $_; }\n" }
+                 qw(200 204 302 401 403 404 429 500 503);
+
+    $http .= ($conf{http} // '') . <<"END";
+    slidewin_log_level info;
+    upstream origin { server unix:$self->{sockets}/origin$n; }
+    upstream held { server unix:$self->{sockets}/held; }
+    upstream down { server unix:$self->{sockets}/nobody; }
+    server {
+        listen unix:$self->{sockets}/origin$n;
+        $origin
+    }
+END
+
+    return SlidewinNginx->start(workers => $conf{workers} // 1,
+                                main => $conf{main} // '', http => $http,
+                                server => $server);
+}
+
+# a client nobody has seen
+sub fresh { return 'k' . ++$fresh }
+
+# what is left of a zone for a client, '-' if it is not known
+sub left {
+    my ($nginx, $zone, $key) = @_;
+
+    return $nginx->get("/peek_$zone?k=$key")->{header}{'x-remaining'} // '-';
+}
+
+# for what another worker or another edge does
+sub becomes {
+    my ($nginx, $zone, $key, $want, $name) = @_;
+    my $left;
+
+    SlidewinNginx::until_true(sub {
+        ($left = left($nginx, $zone, $key)) eq $want;
+    }, 10 * SlidewinNginx::patience());
+
+    return Test::More::is($left, $want, $name);
+}
+
+# requests in progress, that of the question not
+sub busy {
+    my ($nginx) = @_;
+
+    return $nginx->get('/status')->{body} =~ /Writing: (\d+)/ ? $1 - 1 : -1;
+}
+
+sub idle {
+    my ($nginx, $name) = @_;
+
+    return Test::More::ok(SlidewinNginx::until_true(sub { busy($nginx) == 0 },
+                          10 * SlidewinNginx::patience()), $name);
+}
+
+sub statuses { return join ' ', map { $_->{status} } @_ }
+
+
+# An upstream that has what it is asked until the suite answers.
+
+package SlidewinCount::Upstream;
+
+use strict;
+use warnings;
+
+use IO::Socket::UNIX ();
+
+sub new {
+    my ($class, $path) = @_;
+    my $socket = IO::Socket::UNIX->new(Local => $path, Listen => 128)
+        or die "listen: $!";
+
+    chmod 0777, $path;
+    $socket->blocking(0);
+
+    return bless { socket => $socket, requests => [] }, $class;
+}
+
+# until it has so many; how many it has
+sub has {
+    my ($self, $n) = @_;
+
+    SlidewinNginx::until_true(sub {
+        while (my $c = $self->{socket}->accept) {
+            $c->blocking(1);
+            my $head = '';
+            1 while $head !~ /\r\n\r\n/
+                    && sysread $c, $head, 4096, length $head;
+            push @{$self->{requests}}, $c;
+        }
+        return @{$self->{requests}} >= $n;
+    }, 10 * SlidewinNginx::patience());
+
+    return scalar @{$self->{requests}};
+}
+
+# answer STATUS, N: the first of them, or all
+sub answer {
+    my ($self, $status, $n) = @_;
+
+    for my $c (splice @{$self->{requests}}, 0, $n // @{$self->{requests}}) {
+        syswrite $c, "HTTP/1.1 $status X\r\nContent-Length: 0\r\n"
+                     . "Connection: close\r\n\r\n";
+        close $c;
+    }
+
+    return;
+}
+
+1;

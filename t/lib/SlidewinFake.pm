@@ -1,0 +1,618 @@
+package SlidewinFake;
+
+# A Redis that misbehaves as it is told. It greets as a real one does (AUTH,
+# SELECT, SCRIPT LOAD, TIME), answers checks by a model of lua/take.lua, and
+# leaves either to the code of a mode. A mode is chosen for all by mode(), or
+# for one client by bearing the name of its key.
+
+use strict;
+use warnings;
+
+use Digest::SHA ();
+use IO::Socket::INET ();
+use IO::Socket::UNIX ();
+use POSIX ();
+use SlidewinNginx ();
+use Socket ();
+use Storable ();
+use Time::HiRes ();
+
+my @running;
+
+END {
+    my $rc = $?;
+    local ($@, $!);
+    local $SIG{TERM} = local $SIG{INT} = local $SIG{HUP} = 'IGNORE';
+    my @left = grep { $_->{owner} == $$ } @running;
+    $_->stop for @left;
+    $? = $rc;
+}
+
+# start(modes => { NAME => MODE }, mode => NAME, ...): a MODE is the code for
+# checks, or { check, greet, accept => CODE }; the code gets a connection
+# and the command as an array. greet returns whether it has dealt with the
+# command. An accept of 0 leaves connections in the backlog.
+#
+# relay => PATH, delay => CODE: no Redis at all, but the way to a real one; what
+# that says is held up by as many seconds as the code returns.
+sub start {
+    my ($class, %options) = @_;
+
+    my $listener = IO::Socket::INET->new(
+        LocalAddr => '127.0.0.1', LocalPort => $options{port} // 0,
+        Listen => $options{backlog} // 128, ReuseAddr => 1)
+        or die "listen: $!";
+
+    socketpair my $ours, my $theirs, Socket::AF_UNIX(),
+               Socket::SOCK_STREAM(), Socket::PF_UNSPEC()
+        or die "socketpair: $!";
+
+    my $self = bless {
+        owner => $$, port => $listener->sockport, control => $ours,
+    }, $class;
+
+    my $pid = fork // die "fork: $!";
+
+    if ($pid == 0) {
+        $SIG{$_} = 'DEFAULT' for qw(TERM INT HUP);
+        close $ours;
+        eval {
+            SlidewinFake::Server->new($listener, $theirs, %options)->run;
+        };
+        print {*STDERR} $@ if $@;
+        POSIX::_exit($@ ? 1 : 0);
+    }
+
+    $self->{pid} = $pid;
+    push @running, $self;
+
+    return $self;
+}
+
+sub port { return $_[0]{port} }
+
+sub url { return "redis://127.0.0.1:$_[0]{port}" }
+
+# in force when this returns, for whatever comes from then on
+sub mode {
+    my ($self, $name) = @_;
+
+    $self->_ask(mode => $name);
+
+    return;
+}
+
+# answers what the connections have held back
+sub release { $_[0]->_ask('release'); return }
+
+# ends the connections there are
+sub cut { $_[0]->_ask('cut'); return }
+
+# { accepts, open, commands => { NAME => N }, checks => { CLIENT => N }, length
+# of the last honest answer }
+sub stats { return $_[0]->_ask('stats') }
+
+sub accepts { return $_[0]->stats->{accepts} }
+
+# checks asked so far, of one client or of all
+sub checks {
+    my ($self, $client) = @_;
+    my $checks = $self->stats->{checks};
+    my $sum = 0;
+
+    return $checks->{$client} // 0 if defined $client;
+
+    $sum += $_ for values %$checks;
+
+    return $sum;
+}
+
+sub stop {
+    my ($self) = @_;
+    my $pid = delete $self->{pid} // return;
+
+    kill 'KILL', $pid;
+    waitpid $pid, 0;
+    close $self->{control};
+    @running = grep { $_ != $self } @running;
+
+    return;
+}
+
+sub _ask {
+    my ($self, @question) = @_;
+
+    syswrite $self->{control}, pack 'N/a*', Storable::freeze(\@question);
+    my $bytes = _exactly($self->{control}, 4);
+    my $answer = _exactly($self->{control}, unpack 'N', $bytes);
+
+    return Storable::thaw($answer)->[0];
+}
+
+sub _exactly {
+    my ($socket, $n) = @_;
+    my $bytes = '';
+
+    while (length $bytes < $n) {
+        sysread $socket, $bytes, $n - length $bytes, length $bytes
+            or die "the fake is gone\n";
+    }
+
+    return $bytes;
+}
+
+# numbers as the scripts reply them
+sub integers { return join '', '*' . @_ . "\r\n", map { ":$_\r\n" } @_ }
+
+sub bulk { return '$' . length($_[0]) . "\r\n$_[0]\r\n" }
+
+
+package SlidewinFake::Server;
+
+use strict;
+use warnings;
+
+sub new {
+    my ($class, $listener, $control, %options) = @_;
+
+    return bless {
+        listener => $listener, control => $control, mode => 'well',
+        %options,
+        modes => { well => sub { $_[0]->honest($_[1]) },
+                   silent => sub { $_[0]->mute },
+                   hold => sub { $_[0]->hold($_[1]) },
+                   %{$options{modes} // {}} },
+        connections => [],
+        model => {},
+        stats => { accepts => 0, open => 0, commands => {}, checks => {} },
+    }, $class;
+}
+
+sub run {
+    my ($self) = @_;
+
+    $self->{listener}->blocking(0);
+
+    while (1) {
+        my ($read, $write, $wait) = ('', '', undef);
+        my $now = SlidewinNginx::now();
+
+        vec($read, fileno $self->{control}, 1) = 1;
+        vec($read, fileno $self->{listener}, 1) = 1 if $self->_accepts;
+
+        for my $c (@{$self->{connections}}) {
+            vec($read, fileno $c->{socket}, 1) = 1;
+            vec($read, fileno $c->{origin}, 1) = 1 if $c->{origin};
+
+            my $next = $c->{queue}[0] // next;
+            my $left = $next->{due} - $now;
+
+            if ($left <= 0) {
+                vec($write, fileno $c->{socket}, 1) = 1;
+            } elsif (!defined $wait || $left < $wait) {
+                $wait = $left;
+            }
+        }
+
+        select $read, $write, undef, $wait;
+
+        $self->_command or return
+            if vec $read, fileno $self->{control}, 1;
+        $self->_accept
+            if vec $read, fileno $self->{listener}, 1;
+
+        for my $c (@{$self->{connections}}) {
+            $c->receive if $c->{socket} && vec $read, fileno $c->{socket}, 1;
+            $c->relay if $c->{socket} && $c->{origin}
+                         && vec $read, fileno $c->{origin}, 1;
+            $c->flush if $c->{socket};
+        }
+
+        @{$self->{connections}} = grep { $_->{socket} } @{$self->{connections}};
+        $self->{stats}{open} = @{$self->{connections}};
+    }
+}
+
+sub _hook {
+    my ($self, $name, $mode) = @_;
+
+    $mode //= $self->{mode};
+    $mode = $self->{modes}{$mode} // die "no such mode: $mode\n";
+    $mode = { check => $mode } if ref $mode eq 'CODE';
+
+    return $mode->{$name};
+}
+
+sub _accepts { return $_[0]->_hook('accept') // 1 }
+
+sub _command {
+    my ($self) = @_;
+    my $bytes = eval { SlidewinFake::_exactly($self->{control}, 4) } // return;
+    my ($verb, $value) = @{Storable::thaw(
+        SlidewinFake::_exactly($self->{control}, unpack 'N', $bytes))};
+    my $answer = 1;
+
+    if ($verb eq 'mode') {
+        $self->{mode} = $value;
+
+    } elsif ($verb eq 'stats') {
+        $answer = $self->{stats};
+
+    } elsif ($verb eq 'cut') {
+        # before the answer: what is asked from then on finds them ended
+        for my $c (@{$self->{connections}}) {
+            $c->fin;
+            $c->flush;
+        }
+
+    } else {
+        for my $c (@{$self->{connections}}) {
+            $c->honest($_) for splice @{$c->{held}};
+        }
+    }
+
+    syswrite $self->{control}, pack 'N/a*', Storable::freeze([$answer]);
+
+    return 1;
+}
+
+sub _accept {
+    my ($self) = @_;
+    my $socket = $self->{listener}->accept or return;
+    my $c = bless { server => $self, socket => $socket, buffer => '',
+                    queue => [], held => [], checks => 0 },
+                  'SlidewinFake::Connection';
+
+    $socket->setsockopt(Socket::IPPROTO_TCP(), Socket::TCP_NODELAY(), 1);
+    $socket->blocking(0);
+    $self->{stats}{accepts}++;
+    push @{$self->{connections}}, $c;
+
+    if ($self->{relay}) {
+        $c->{origin} = IO::Socket::UNIX->new(Peer => $self->{relay})
+            or return $c->fin;
+        return;
+    }
+
+    my $hook = $self->_hook('accept');
+    $hook->($c) if ref $hook;
+
+    return;
+}
+
+
+package SlidewinFake::Connection;
+
+use strict;
+use warnings;
+
+# the number of a check on this connection, from 1
+sub nth { return $_[0]{checks} }
+
+# what is sent, in order; each not before the one in front of it
+sub send { return $_[0]->_queue(bytes => $_[1]) }
+
+sub trickle {
+    my ($self, $bytes, $gap) = @_;
+
+    for my $byte (split //, $bytes) {
+        $self->send($byte);
+        $self->pause($gap);
+    }
+
+    return;
+}
+
+# a text N times, without holding it N times
+sub repeat { return $_[0]->_queue(bytes => $_[1], times => $_[2]) }
+
+sub pause {
+    my ($self, $seconds) = @_;
+    my $now = SlidewinNginx::now();
+    my $last = $self->{last} // 0;
+
+    $self->{last} = ($last > $now ? $last : $now) + $seconds;
+
+    return;
+}
+
+sub fin { return $_[0]->_queue(fin => 1) }
+
+sub rst { return $_[0]->_queue(rst => 1) }
+
+# says nothing more, and hears nothing, but stays
+sub mute { $_[0]{mute} = 1; return }
+
+# Answers neither this nor what comes after it, whatever that is, before it is
+# released: a Redis answers in order.
+sub hold { push @{$_[0]{held}}, $_[1]; return }
+
+sub _queue {
+    my ($self, %item) = @_;
+
+    push @{$self->{queue}}, { due => $self->{last} // 0, times => 1, %item };
+
+    return;
+}
+
+sub flush {
+    my ($self) = @_;
+    my $now = SlidewinNginx::now();
+
+    while (my $item = $self->{queue}[0]) {
+        return if $item->{due} > $now;
+
+        if (defined $item->{bytes}) {
+            my $bytes = $item->{rest} // _some($item);
+            my $n = syswrite $self->{socket}, $bytes;
+
+            if (!defined $n) {
+                $item->{rest} = $bytes;
+                return if $!{EAGAIN};
+                return $self->_close;
+            }
+
+            delete $item->{rest};
+
+            if ($n < length $bytes) {
+                $item->{rest} = substr $bytes, $n;
+                return;
+            }
+
+            next if $item->{times} > 0;
+
+        } else {
+            $self->{socket}->setsockopt(Socket::SOL_SOCKET(),
+                                        Socket::SO_LINGER(), pack 'ii', 1, 0)
+                if $item->{rst};
+            return $self->_close;
+        }
+
+        shift @{$self->{queue}};
+    }
+
+    return;
+}
+
+sub _some {
+    my ($item) = @_;
+    my $n = 1 + int 65536 / (1 + length $item->{bytes});
+
+    $n = $item->{times} if $item->{times} < $n;
+    $item->{times} -= $n;
+
+    return $item->{bytes} x $n;
+}
+
+sub _close {
+    my ($self) = @_;
+
+    close delete $self->{socket};
+    close delete $self->{origin} if $self->{origin};
+
+    return;
+}
+
+sub relay {
+    my ($self) = @_;
+
+    sysread $self->{origin}, my $bytes, 65536 or return $self->_close;
+    my $due = SlidewinNginx::now() + $self->{server}{delay}->();
+
+    $self->{last} = $due if $due > ($self->{last} // 0);
+    $self->send($bytes);
+
+    return;
+}
+
+sub receive {
+    my ($self) = @_;
+
+    my $n = sysread $self->{socket}, $self->{buffer}, 65536,
+                    length $self->{buffer};
+
+    return if !defined $n && $!{EAGAIN};
+    return $self->_close if !$n;
+
+    if ($self->{origin}) {
+        # a unix socket takes all of it
+        syswrite $self->{origin}, $self->{buffer};
+        $self->{buffer} = '';
+        return;
+    }
+
+    while (my $command = $self->_next) {
+        $self->_obey($command);
+    }
+
+    return;
+}
+
+sub _next {
+    my ($self) = @_;
+    my @command;
+
+    $self->{buffer} =~ /\A\*(\d+)\r\n/ or return;
+    my ($count, $at) = ($1, $+[0]);
+
+    for (1 .. $count) {
+        pos($self->{buffer}) = $at;
+        $self->{buffer} =~ /\G\$(\d+)\r\n/g or return;
+        my ($length, $start) = ($1, pos $self->{buffer});
+        $at = $start + $length + 2;
+        return if length $self->{buffer} < $at;
+        push @command, substr $self->{buffer}, $start, $length;
+    }
+
+    substr $self->{buffer}, 0, $at, '';
+
+    return \@command;
+}
+
+sub _obey {
+    my ($self, $command) = @_;
+    my $server = $self->{server};
+    my $verb = uc $command->[0];
+
+    $server->{stats}{commands}{$verb}++;
+
+    return if $self->{mute};
+    return $self->hold($command) if @{$self->{held}} && $verb !~ /^EVAL/;
+
+    if ($verb =~ /^EVAL/) {
+        my ($client) = $command->[3] =~ /\{(.*)\}/s;
+        my $mode = exists $server->{modes}{$client} ? $client : undef;
+
+        return $self->give_back($command)
+            if $server->{refunds}{$command->[1]}
+               || $command->[1] =~ /KEEPTTL/;
+
+        $self->{checks}++;
+        $server->{stats}{checks}{$client}++;
+
+        my $code = $server->_hook('check', $mode)
+                   // $server->{modes}{well};
+        return $code->($self, $command);
+    }
+
+    my $greet = $server->_hook('greet');
+    return if $greet && $greet->($self, $command);
+
+    $self->greet($command);
+
+    return;
+}
+
+sub honest {
+    my ($self, $command) = @_;
+
+    return $self->greet($command) if $command->[0] !~ /^EVAL/i;
+
+    return $self->send($self->answer($command));
+}
+
+sub greet {
+    my ($self, $command) = @_;
+    my $verb = uc $command->[0];
+
+    if ($verb eq 'TIME') {
+        my ($s, $us) = Time::HiRes::gettimeofday();
+        $self->send("*2\r\n" . SlidewinFake::bulk($s)
+                    . SlidewinFake::bulk($us));
+
+    } elsif ($verb eq 'SCRIPT') {
+        my $sha = Digest::SHA::sha1_hex($command->[2]);
+
+        # of the scripts only this one keeps what time there is
+        $self->{server}{refunds}{$sha} = 1 if $command->[2] =~ /KEEPTTL/;
+        $self->send(SlidewinFake::bulk($sha));
+
+    } else {
+        $self->send("+OK\r\n");
+    }
+
+    return;
+}
+
+sub answer {
+    my ($self, $command) = @_;
+    my $bytes = SlidewinFake::integers($self->take($command));
+
+    $self->{server}{stats}{length} = length $bytes;
+
+    return $bytes;
+}
+
+# as though it had never heard of the clients of a command
+sub forget {
+    my ($self, $command) = @_;
+    my (undef, undef, $n, @rest) = @$command;
+
+    delete @{$self->{server}{model}}{@rest[0 .. $n - 1]};
+
+    return;
+}
+
+# Takes the unit of that time from what take() has counted.
+sub give_back {
+    my ($self, $command) = @_;
+    my (undef, undef, $n, @rest) = @$command;
+    my @keys = splice @rest, 0, $n;
+    my ($number, $now) = splice @rest, 0, 2;
+
+    for my $key (@keys) {
+        my (undef, undef, undef, undef, $cost, $stamp) = splice @rest, 0, 6;
+        my $state = $self->{server}{model}{$key} // next;
+        my ($i) = grep { $state->[$_][0] == $stamp } 0 .. $#$state;
+
+        $self->{server}{stats}{refunds}++;
+        splice @$state, $i, 1 if defined $i && $state->[$i][1] == $cost;
+    }
+
+    return $self->send(SlidewinFake::integers($number, $now));
+}
+
+# The numbers of an honest answer. Knows l, f, and c that never sees a second
+# window.
+sub take {
+    my ($self, $command) = @_;
+    my (undef, undef, $n, @rest) = @$command;
+    my @keys = splice @rest, 0, $n;
+    my ($number, $now) = splice @rest, 0, 2;
+    my $model = $self->{server}{model};
+    my (@policies, $refused);
+
+    for my $key (@keys) {
+        my ($kind, $limit, $window, undef, $cost) = splice @rest, 0, 6;
+        my $state = $model->{$key} //= [];
+
+        # an edge that has learnt the time better may be behind itself
+        my $then = @$state && $state->[-1][0] > $now ? $state->[-1][0] : $now;
+
+        @$state = grep { $_->[0] > $then - $window } @$state if $kind eq 'l';
+
+        my $total = 0;
+        $total += $_->[1] for @$state;
+        my $admitted = $total + $cost <= $limit;
+
+        $refused = 1 if !$admitted;
+        push @policies, { kind => $kind, limit => $limit, cost => $cost,
+                          window => $window, state => $state, then => $then,
+                          total => $total, admitted => $admitted };
+    }
+
+    my @numbers = ($number, $now);
+
+    for my $p (@policies) {
+        my $counted = !$refused && $p->{cost} > 0;
+        my $state = $p->{state};
+
+        if ($counted) {
+            push @$state, [$p->{then}, $p->{cost}];
+            $p->{total} += $p->{cost};
+        }
+
+        push @numbers, $p->{admitted} ? 1 : 0, $counted ? 1 : 0;
+
+        if ($p->{kind} ne 'l') {
+            push @numbers, POSIX::floor($now / $p->{window}), 0, $p->{total};
+            next;
+        }
+
+        my ($fits, $left) = (0, $p->{total} + $p->{cost} - $p->{limit});
+
+        if (!$p->{admitted} && $p->{cost} <= $p->{limit}) {
+            for my $entry (@$state) {
+                $fits = $entry->[0];
+                last if ($left -= $entry->[1]) <= 0;
+            }
+        }
+
+        push @numbers, $p->{total}, @$state ? $state->[0][0] : 0,
+             @$state ? $state->[-1][0] : 0, $fits;
+    }
+
+    return @numbers;
+}
+
+1;

@@ -1,0 +1,691 @@
+package SlidewinNginx;
+
+# A real nginx, master and workers, for suites that reload it, signal it, kill
+# its workers or come to it with many clients at once. It listens on a unix
+# socket, so suites that run side by side cannot meet on a port.
+
+use strict;
+use warnings;
+
+use Cwd ();
+use File::Path ();
+use File::Temp ();
+use IO::Socket::UNIX ();
+use POSIX ();
+use Storable ();
+use Test::More ();
+use Time::HiRes ();
+
+# Errors no suite expects unless it says so.
+my $bad = qr/\[(?:alert|crit|emerg)\]|open socket.* left/;
+
+my (@running, @processes);
+
+$SIG{TERM} = $SIG{INT} = $SIG{HUP} = sub { exit 1 };
+$SIG{PIPE} = 'IGNORE';
+
+END {
+    my $rc = $?;
+    local ($@, $!);
+    # a second signal must not cut this short
+    local $SIG{TERM} = local $SIG{INT} = local $SIG{HUP} = 'IGNORE';
+    kill 'KILL', map { $_->[1] } grep { $_->[0] == $$ } @processes;
+    my @mine = grep { $_->{owner} == $$ } @running;
+    $_->_kill for @mine;
+    $? = $rc;
+}
+
+sub binary { return $ENV{TEST_NGINX_BINARY} || 'nginx' }
+
+my $options;
+
+sub _options {
+    if (!defined $options) {
+        my $nginx = binary();
+        $options = `$nginx -V 2>&1`;
+    }
+    return $options;
+}
+
+sub asan { return _options() =~ /-fsanitize=\S*address/ }
+
+sub debug { return _options() =~ /--with-debug/ }
+
+# How much longer things may take than in a build for users.
+sub patience { return asan() ? 5 : 1 }
+
+sub now { return Time::HiRes::clock_gettime(Time::HiRes::CLOCK_MONOTONIC()) }
+
+sub nap { Time::HiRes::sleep($_[0]); return }
+
+# until_true CODE, SECONDS: whether it became true.
+sub until_true {
+    my ($code, $seconds) = @_;
+    my $end = now() + $seconds;
+
+    while (!$code->()) {
+        return 0 if now() > $end;
+        nap(0.005);
+    }
+
+    return 1;
+}
+
+# start(http => TEXT, server => TEXT, ...): http goes into http{}, server into
+# the only server{}, where /free is a location without a limit. Every answer
+# tells the worker and the module's variables in X-... fields. Or http_block =>
+# TEXT: an http{} of the suite's own; or rest => TEXT: that and events{}.
+sub start {
+    my ($class, %conf) = @_;
+
+    mkdir 't' unless -d 't';
+
+    my $self = bless {
+        owner => $$,
+        conf => {
+            workers => 1, connections => 1024, daemon => 'on',
+            master => 'on', main => '', http => '', server => '',
+            module => 1, %conf,
+        },
+        # where build.sh looks for an nginx that a cut suite left behind
+        root => File::Temp::tempdir('servroot_XXXXXX',
+                                    DIR => Cwd::getcwd() . '/t'),
+        sockets => File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1),
+    }, $class;
+
+    # the worker may be another user
+    chmod 0755, $self->{root}, $self->{sockets};
+
+    mkdir "$self->{root}/logs";
+    push @running, $self;
+
+    $self->configure;
+    $self->_spawn;
+
+    until_true(sub { $self->_ready }, 10 * patience())
+        or die "nginx did not start:\n" . $self->output . $self->error_log;
+
+    return $self;
+}
+
+sub root { return $_[0]{root} }
+
+sub path { return "$_[0]{sockets}/http" }
+
+sub configure {
+    my ($self, %conf) = @_;
+    my $c = $self->{conf} = { %{$self->{conf}}, %conf };
+
+    my $load = $c->{module} ? $ENV{TEST_NGINX_LOAD_MODULES} || '' : '';
+    my $main = join '', map { "load_module $_;\n" } split ' ', $load;
+
+    $main .= "user root;\n" if $> == 0;
+    # a new binary is started with nothing but these
+    $main .= join '', map { "env $_;\n" }
+             grep { defined $ENV{$_} } qw(ASAN_OPTIONS UBSAN_OPTIONS
+                                          LSAN_OPTIONS);
+
+    my @fields = ('X-Pid $pid');
+    push @fields, map { "X-\u$_ \$slidewin_$_" }
+                  qw(status remaining estimate limit) if $c->{module};
+    my $fields = join '', map { "add_header $_ always;\n" } @fields;
+
+    my $http = $c->{http_block} // <<"END";
+http {
+    access_log off;
+    keepalive_requests 10000000;
+    keepalive_timeout 1h;
+    client_body_temp_path body;
+    proxy_temp_path proxy;
+    fastcgi_temp_path fastcgi;
+    uwsgi_temp_path uwsgi;
+    scgi_temp_path scgi;
+
+    $c->{http}
+
+    server {
+        listen unix:@{[$self->path]};
+        $fields
+        location = /free { empty_gif; }
+        $c->{server}
+    }
+}
+END
+
+    my $rest = $c->{rest} // <<"END";
+events { worker_connections $c->{connections}; }
+$http
+END
+
+    open my $file, '>', "$self->{root}/nginx.conf" or die "nginx.conf: $!";
+    print $file <<"END";
+${main}daemon $c->{daemon};
+master_process $c->{master};
+worker_processes $c->{workers};
+pid logs/nginx.pid;
+error_log logs/error.log notice;
+$c->{main}
+$rest
+END
+    close $file;
+
+    return;
+}
+
+sub _spawn {
+    my ($self) = @_;
+    my $root = $self->{root};
+    my $pid = fork // die "fork: $!";
+
+    if ($pid == 0) {
+        $ENV{$_} = $self->{conf}{env}{$_} for keys %{$self->{conf}{env}};
+        open STDOUT, '>>', "$root/logs/output";
+        open STDERR, '>&', \*STDOUT;
+        exec binary(), '-p', "$root/", '-c', "$root/nginx.conf",
+             '-e', "$root/logs/error.log"
+            or POSIX::_exit(127);
+    }
+
+    if ($self->{conf}{daemon} eq 'on') {
+        waitpid $pid, 0;
+        return;
+    }
+
+    $self->{child} = $pid;
+
+    return;
+}
+
+sub _ready {
+    my ($self) = @_;
+
+    defined $self->master or return 0;
+    return 0 if $self->{conf}{master} eq 'on'
+                && $self->workers < $self->{conf}{workers};
+    return 1 if defined($self->{conf}{http_block} // $self->{conf}{rest});
+
+    return defined IO::Socket::UNIX->new(Peer => $self->path);
+}
+
+# Of the process whose pid file it is; after USR2 that is the new one.
+sub master {
+    my ($self) = @_;
+    my $pid = _slurp("$self->{root}/logs/nginx.pid");
+
+    return $pid =~ /^(\d+)\n/ && alive($1) ? $1 : undef;
+}
+
+sub alive {
+    my ($pid) = @_;
+
+    return _slurp("/proc/$pid/stat") =~ /.*\) [^ZX]/s;
+}
+
+sub gone {
+    my ($pid, $seconds) = @_;
+
+    return until_true(sub {
+        waitpid $pid, POSIX::WNOHANG();
+        return !alive($pid);
+    }, $seconds);
+}
+
+# Workers that take requests, not those that are leaving.
+sub workers {
+    my ($self, $master) = @_;
+
+    return grep {
+        _slurp("/proc/$_/cmdline") =~ /^nginx: worker process(?! is)/
+    } children($master // $self->master // return);
+}
+
+sub children {
+    my ($parent) = @_;
+    my $list = "/proc/$parent/task/$parent/children";
+
+    return split ' ', _slurp($list) if -e $list;
+
+    opendir my $dir, '/proc' or die "/proc: $!";
+    return grep {
+        /^\d+$/ && _slurp("/proc/$_/stat") =~ /.*\) \S $parent /s
+    } readdir $dir;
+}
+
+sub signal {
+    my ($self, $signal, $pid) = @_;
+
+    return kill $signal, $pid // $self->master // return 0;
+}
+
+# reload(%conf): returns the pids of the workers there were.
+sub reload {
+    my ($self, %conf) = @_;
+    my @old = $self->workers;
+    my %old = map { $_ => 1 } @old;
+
+    $self->configure(%conf);
+    $self->signal('HUP');
+
+    until_true(sub {
+        my @workers = $self->workers;
+        return @workers == $self->{conf}{workers}
+               && !grep { $old{$_} } @workers;
+    }, 20 * patience())
+        or die "nginx did not reload:\n" . $self->error_log;
+
+    return @old;
+}
+
+sub error_log { return _slurp("$_[0]{root}/logs/error.log") }
+
+# What nginx or a sanitizer said before or beside its log.
+sub output { return _slurp("$_[0]{root}/logs/output") }
+
+sub errors {
+    my ($self, $pattern) = @_;
+
+    return grep { /$pattern/ } split /^/, $self->error_log;
+}
+
+# Until the log has such a line.
+sub logged {
+    my ($self, $pattern, $seconds) = @_;
+
+    return until_true(sub { $self->errors($pattern) },
+                      ($seconds // 5) * patience());
+}
+
+sub rss {
+    my ($pid) = @_;
+
+    return (split ' ', _slurp("/proc/$pid/statm"))[1]
+           * POSIX::sysconf(POSIX::_SC_PAGESIZE()) / 1024;
+}
+
+sub fds {
+    my ($pid) = @_;
+
+    opendir my $dir, "/proc/$pid/fd" or return;
+    return scalar grep { !/^\./ } readdir $dir;
+}
+
+# stop(signal => NAME, allow => PATTERN): ends it and tests that the log has
+# nothing unexpected.
+sub stop {
+    my ($self, %how) = @_;
+    my $master = $self->master;
+    my $name = $how{name} ? "$how{name}: " : '';
+
+    if (defined $master) {
+        kill $how{signal} // 'QUIT', $master;
+        Test::More::ok(gone($master, 10 * patience()), "${name}nginx ends");
+    }
+
+    my $allow = $how{allow} // qr/(?!)/;
+    my @bad = grep { !/$allow/ } $self->errors($bad);
+    Test::More::is(join('', @bad), '', "${name}the error log is clean");
+
+    $self->_kill;
+
+    return;
+}
+
+sub _kill {
+    my ($self) = @_;
+    my $master = $self->master // $self->{child};
+
+    if (defined $master && alive($master)) {
+        my @workers = children($master);
+
+        kill 'TERM', $master;
+
+        for my $pid ($master, @workers) {
+            gone($pid, 5) or kill 'KILL', $pid;
+        }
+    }
+
+    @running = grep { $_ != $self } @running;
+    File::Path::remove_tree($self->{root}, $self->{sockets});
+
+    return;
+}
+
+sub _slurp {
+    open my $file, '<', $_[0] or return '';
+    local $/;
+    return <$file> // '';
+}
+
+
+# Clients. An answer is { status, header => {}, body }; status 0 stands for a
+# connection that ended before an answer, -1 for one that gave none in time.
+
+sub client {
+    my ($self, %options) = @_;
+
+    return SlidewinNginx::Client->new($self->path, %options);
+}
+
+sub get {
+    my ($self, @request) = @_;
+
+    return $self->client->get(@request);
+}
+
+# one that has asked, and waits for the answer as long as it takes
+sub asks {
+    my ($self, $uri) = @_;
+    my $client = $self->client(timeout => 60);
+
+    $client->request($uri);
+
+    return $client;
+}
+
+sub status {
+    my ($self, $uri, $times) = @_;
+    my $client = $self->client;
+
+    return map { $client->get($uri)->{status} } 1 .. $times // 1;
+}
+
+# client_of PID: a kept-alive connection to that worker. The others are stopped
+# meanwhile, so that they do not take it.
+sub client_of {
+    my ($self, $pid) = @_;
+
+    return ($self->clients_of($pid, 1))[0];
+}
+
+sub clients_of {
+    my ($self, $pid, $n) = @_;
+    my @others = grep { $_ != $pid } $self->workers;
+
+    kill 'STOP', @others;
+    until_true(sub {
+        !grep { _slurp("/proc/$_/stat") !~ /.*\) T/s } @others;
+    }, 5);
+
+    my @clients = map {
+        my $client = $self->client;
+        my $answer = $client->get('/free');
+        ($answer->{header}{'x-pid'} // '') eq $pid
+            or $client = undef;
+        $client;
+    } 1 .. $n;
+
+    kill 'CONT', @others;
+
+    die "no connection to worker $pid" if grep { !defined } @clients;
+
+    return @clients;
+}
+
+# clients N: that many, evenly over the workers.
+sub clients {
+    my ($self, $n) = @_;
+    my @workers = $self->workers;
+    my @clients;
+
+    for my $i (0 .. $#workers) {
+        my $share = int($n / @workers) + ($i < $n % @workers ? 1 : 0);
+        push @clients, $self->clients_of($workers[$i], $share) if $share;
+    }
+
+    return @clients;
+}
+
+# together CODE, ARGUMENTS...: a process for each argument, all let go at the
+# same moment; returns what the code returned, references in their order.
+sub together {
+    my ($self, $code, @arguments) = @_;
+    my (@readers, @pids);
+
+    pipe my $wait, my $go or die "pipe: $!";
+
+    for my $argument (@arguments) {
+        pipe my $reader, my $writer or die "pipe: $!";
+        my $pid = fork // die "fork: $!";
+
+        if ($pid == 0) {
+            eval {
+                local $SIG{TERM} = local $SIG{INT} = 'DEFAULT';
+                # not for ever, should the suite be gone
+                alarm 600;
+                close $reader;
+                close $go;
+                sysread $wait, my $byte, 1;
+                my $result = $code->($argument);
+                print $writer Storable::freeze(ref $result ? $result
+                                                           : \$result);
+                close $writer;
+                POSIX::_exit(0);
+            };
+            print {*STDERR} $@;
+            POSIX::_exit(1);
+        }
+
+        close $writer;
+        push @readers, $reader;
+        push @pids, $pid;
+        push @processes, [$$, $pid];
+    }
+
+    close $wait;
+    close $go;
+
+    my @results = map {
+        local $/;
+        my $frozen = readline $_;
+        my $result = length $frozen // '' ? Storable::thaw($frozen) : undef;
+        ref $result eq 'SCALAR' ? $$result : $result;
+    } @readers;
+
+    waitpid $_, 0 for @pids;
+    @processes = grep { $_->[0] != $$ } @processes;
+
+    return @results;
+}
+
+# burst CLIENTS, URIS: what each client is to ask lies before the workers when
+# they begin, so that they are as busy and as parallel as they can be. Returns
+# the answers.
+sub burst {
+    my ($self, $clients, $uris) = @_;
+    my @workers = $self->workers;
+
+    kill 'STOP', @workers;
+
+    for my $i (0 .. $#$clients) {
+        $clients->[$i]->write(join '', map {
+            SlidewinNginx::Client::_text($_)
+        } @{$uris->[$i % @$uris]});
+    }
+
+    kill 'CONT', @workers;
+
+    return map {
+        my $client = $clients->[$_];
+        map { $client->answer } @{$uris->[$_ % @$uris]};
+    } 0 .. $#$clients;
+}
+
+# tally STATUS...: "200 x5, 429 x3"
+sub tally {
+    my %count;
+
+    $count{$_}++ for @_;
+
+    return join ', ', map { "$_ x$count{$_}" } sort { $a <=> $b } keys %count;
+}
+
+
+package SlidewinNginx::Client;
+
+use strict;
+use warnings;
+
+use IO::Socket::UNIX ();
+use Time::HiRes ();
+
+sub new {
+    my ($class, $path, %options) = @_;
+
+    return bless {
+        path => $path,
+        socket => IO::Socket::UNIX->new(Peer => $path),
+        buffer => '',
+        timeout => 30,
+        %options,
+    }, $class;
+}
+
+sub get {
+    my ($self, $uri, %fields) = @_;
+
+    $self->request($uri, %fields);
+
+    return $self->answer;
+}
+
+sub request {
+    my ($self, @request) = @_;
+
+    return $self->write(_text(@request));
+}
+
+sub write {
+    my ($self, $text) = @_;
+    my $done = 0;
+
+    return 0 if !$self->{socket};
+
+    while ($done < length $text) {
+        my $n = syswrite $self->{socket}, $text, length($text) - $done, $done;
+        return 0 if !$n;
+        $done += $n;
+    }
+
+    return 1;
+}
+
+# statuses URI...: all on their way at once, in batches that fit the socket.
+sub statuses {
+    my ($self, @uris) = @_;
+    my @statuses;
+
+    while (my @batch = splice @uris, 0, 250) {
+        $self->write(join '', map { _text($_) } @batch);
+        push @statuses, map { $self->answer->{status} } @batch;
+    }
+
+    return @statuses;
+}
+
+# flood URI...: as statuses, without a look at the answers, so that the worker
+# has more to do than the client; for batches that fit the socket. Whether all
+# were answered.
+sub flood {
+    my ($self, @uris) = @_;
+    my $text = $self->{texts}{"@uris"} //= join '', map { _text($_) } @uris;
+    my $missing = @uris;
+
+    $self->write($text) or return 0;
+
+    while ($missing > 0) {
+        my $bits = '';
+        vec($bits, fileno $self->{socket}, 1) = 1;
+        select $bits, undef, undef, $self->{timeout} or return 0;
+
+        sysread $self->{socket}, $self->{buffer}, 65536,
+                length $self->{buffer} or return 0;
+
+        # all but a status line that may be cut
+        $missing -= () = $self->{buffer} =~ m{HTTP/1\.1 \d\d\d}g;
+        $self->{buffer} =~ s{.*HTTP/1\.1 \d\d\d}{}s;
+        $self->{buffer} = substr $self->{buffer}, -12
+            if length $self->{buffer} > 12 && $missing > 0;
+    }
+
+    # the rest of the last answer
+    select undef, undef, undef, 0.001;
+    $self->{socket}->blocking(0);
+    1 while sysread $self->{socket}, $self->{buffer}, 65536;
+    $self->{socket}->blocking(1);
+    $self->{buffer} = '';
+
+    return 1;
+}
+
+sub answer {
+    my ($self) = @_;
+    my $end;
+
+    return { status => 0, header => {}, body => '' } if !$self->{socket};
+
+    while (1) {
+        if ($self->{buffer} =~ m{\AHTTP/1\.\d (\d+)[^\r]*\r\n(.*?)\r\n\r\n}s) {
+            my ($status, $head, $start) = ($1, $2, $+[0]);
+            my ($length) = $head =~ /^content-length: (\d+)/im;
+            $length //= 0;
+
+            if (length($self->{buffer}) >= $start + $length) {
+                my $body = substr $self->{buffer}, $start, $length;
+                substr $self->{buffer}, 0, $start + $length, '';
+
+                my %header = map { /^([^:]+): *(.*?)\r?$/ ? (lc $1, $2) : () }
+                             split /\n/, $head;
+
+                $self->close if ($header{connection} // '') eq 'close';
+
+                return { status => $status, header => \%header,
+                         body => $body };
+            }
+        }
+
+        $end //= Time::HiRes::time() + $self->{timeout};
+        my $left = $end - Time::HiRes::time();
+        my $bits = '';
+        vec($bits, fileno $self->{socket}, 1) = 1;
+
+        if ($left <= 0 || !select $bits, undef, undef, $left) {
+            $self->close;
+            return { status => -1, header => {}, body => '' };
+        }
+
+        if (!sysread $self->{socket}, $self->{buffer}, 65536,
+                     length $self->{buffer})
+        {
+            $self->close;
+            return { status => 0, header => {}, body => '' };
+        }
+    }
+}
+
+# whether there is something to read, or the end
+sub answered {
+    my ($self) = @_;
+    my $bits = '';
+
+    vec($bits, fileno $self->{socket}, 1) = 1;
+
+    return scalar select $bits, undef, undef, 0;
+}
+
+sub close {
+    my ($self) = @_;
+
+    close delete $self->{socket} if $self->{socket};
+    $self->{buffer} = '';
+
+    return;
+}
+
+sub _text {
+    my ($uri, %fields) = @_;
+    my $fields = join '', map { "$_: $fields{$_}\r\n" } sort keys %fields;
+
+    return "GET $uri HTTP/1.1\r\nHost: localhost\r\n$fields\r\n";
+}
+
+1;

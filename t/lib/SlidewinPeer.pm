@@ -1,0 +1,92 @@
+package SlidewinPeer;
+
+# The programs of t/peers: real servers and clients of protocols that nginx
+# passes on, in Python, with the libraries that Debian packages. A server ends
+# with its standard input, so that none outlives its suite.
+
+use strict;
+use warnings;
+
+use JSON::PP ();
+use POSIX ();
+use SlidewinExample ();
+use SlidewinNginx ();
+
+my @running;
+
+END {
+    my $rc = $?;
+    local ($@, $!);
+    my @mine = grep { $_->{owner} == $$ } @running;
+    $_->stop for @mine;
+    $? = $rc;
+}
+
+sub _command {
+    my ($program, @arguments) = @_;
+    my $root = $ENV{SLIDEWIN_ROOT} // '.';
+
+    return ('/usr/bin/python3', '-I', "$root/t/peers/$program.py", @arguments);
+}
+
+# serve PROGRAM: a server that listens when this returns
+sub serve {
+    my ($class, $program) = @_;
+    my $address = SlidewinExample::address();
+    my $self = bless { owner => $$, address => $address }, $class;
+
+    pipe my $input, $self->{input} or die "pipe: $!";
+    pipe $self->{output}, my $output or die "pipe: $!";
+
+    $self->{pid} = fork // die "fork: $!";
+
+    if ($self->{pid} == 0) {
+        close $self->{input};
+        open STDIN, '<&', $input;
+        open STDOUT, '>&', $output;
+        exec _command($program, 'server', $address)
+            or POSIX::_exit(127);
+    }
+
+    push @running, $self;
+    close $input;
+    close $output;
+
+    my $line = readline $self->{output};
+    defined $line && $line eq "ready\n"
+        or die "the server $program.py does not start\n";
+
+    return $self;
+}
+
+sub address { return $_[0]{address} }
+
+# ends it, and returns the lines it has printed
+sub stop {
+    my ($self) = @_;
+    my $pid = delete $self->{pid} // return;
+
+    close $self->{input};
+    SlidewinNginx::gone($pid, 10) or kill 'KILL', $pid;
+    waitpid $pid, 0;
+    @running = grep { $_ != $self } @running;
+
+    my @lines = readline $self->{output};
+    chomp @lines;
+
+    return @lines;
+}
+
+# ask PROGRAM, ARGUMENTS: a client; the lines it prints, decoded
+sub ask {
+    my ($program, @arguments) = @_;
+
+    open my $client, '-|', _command($program, 'client', @arguments)
+        or die "$program.py: $!";
+    my @lines = <$client>;
+    close $client or die "the client $program.py has failed: $?\n";
+
+    return map { JSON::PP::decode_json($_) } @lines;
+}
+
+1;

@@ -1,0 +1,383 @@
+package SlidewinRedis;
+
+# A real Redis (or Valkey) for a suite: on a free port of the loopback and on a
+# unix socket, without persistence, ended with the suite. A machine without a
+# redis-server fails the suite.
+
+use strict;
+use warnings;
+
+use Cwd ();
+use File::Basename ();
+use File::Path ();
+use File::Temp ();
+use IO::Socket::INET ();
+use POSIX ();
+use SlidewinNginx ();
+
+my @running;
+
+END {
+    my $rc = $?;
+    local ($@, $!);
+    local $SIG{TERM} = local $SIG{INT} = local $SIG{HUP} = 'IGNORE';
+    my @left = grep { $_->{owner} == $$ } @running;
+    $_->remove for @left;
+    $? = $rc;
+}
+
+# start(args => [...], binary => PATH, env => {}, port => N, unready => 1): args
+# are options of redis-server, "--maxmemory", "2mb". Returns when it answers,
+# unless it is not expected to (unready).
+sub start {
+    my ($class, %options) = @_;
+
+    mkdir 't' unless -d 't';
+
+    my $self = bless {
+        owner => $$,
+        binary => 'redis-server',
+        args => [],
+        env => {},
+        %options,
+        # where build.sh looks for what a cut suite left behind
+        root => File::Temp::tempdir('redis_XXXXXX',
+                                    DIR => Cwd::getcwd() . '/t'),
+        sockets => File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1),
+    }, $class;
+
+    # nginx's workers may be another user
+    chmod 0755, $self->{root}, $self->{sockets};
+    push @running, $self;
+
+    # somebody else may take the port before it does
+    for (1 .. 5) {
+        $self->{port} = $options{port} // free_port();
+        return $self if $self->run;
+    }
+
+    die "$self->{binary} did not start:\n" . $self->log;
+}
+
+# of the project
+sub root { return Cwd::realpath(File::Basename::dirname(__FILE__) . '/../..') }
+
+# The servers the scripts must run on: Redis always, Valkey where there is one.
+sub engines {
+    my $valkey = root() . '/build/valkey/usr/bin/valkey-server';
+
+    return ('redis-server', -x $valkey ? $valkey : ());
+}
+
+# All scripts, and those that take from one policy of an algorithm, given by its
+# letter: they must agree, the last is the one the module uses.
+sub scripts { return qw(take take_pair take_log give_back) }
+
+sub takes {
+    my ($letter) = @_;
+
+    return ('take', { c => 'take_pair', f => 'take_pair', l => 'take_log' }
+                    ->{$letter} // ());
+}
+
+# script(NAME): the text as the module sends it
+my %scripts;
+
+sub script {
+    my ($name) = @_;
+
+    if (!%scripts) {
+        my $lua = root() . '/lua';
+        for (split /^#define /m, `sh '$lua/embed.sh' '$lua'`) {
+            my ($name) = /\ANGX_HTTP_SLIDEWIN_LUA_(\w+)/ or next;
+            $scripts{lc $name} = join '',
+                map { s/\\(.)/$1 eq 'n' ? "\n" : $1/ger } /^ +"(.*)" \\$/mg;
+        }
+    }
+
+    return $scripts{$name} // die "no script $name\n";
+}
+
+# a port of the loopback nobody listens on
+sub free_port {
+    my $socket = IO::Socket::INET->new(
+        LocalAddr => '127.0.0.1', Listen => 1, Proto => 'tcp')
+        or die "no free port: $!";
+
+    return $socket->sockport;
+}
+
+# run(args...): starts it again, after kill or stop, on the same port and
+# socket; whether it answers.
+sub run {
+    my ($self, @more) = @_;
+    my @command = (
+        $self->{binary}, '--port', $self->{port}, '--bind', '127.0.0.1',
+        '--unixsocket', $self->path, '--unixsocketperm', '777',
+        '--dir', $self->{root}, '--logfile', "$self->{root}/log",
+        '--save', '', '--appendonly', 'no', '--protected-mode', 'no',
+        '--daemonize', 'no', @{$self->{args}}, @more
+    );
+
+    delete $self->{client};
+    unlink $self->path;
+
+    my $pid = fork // die "fork: $!";
+
+    if ($pid == 0) {
+        $ENV{$_} = $self->{env}{$_} for keys %{$self->{env}};
+        # a sanitizer of nginx is not for others
+        delete @ENV{qw(ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS)};
+        open STDIN, '<', '/dev/null';
+        open STDOUT, '>>', "$self->{root}/log";
+        open STDERR, '>&', \*STDOUT;
+        { no warnings; exec @command }
+        print "$command[0]: $!\n";
+        POSIX::_exit(127);
+    }
+
+    $self->{pid} = $pid;
+
+    my $end = SlidewinNginx::now() + 20;
+    while (SlidewinNginx::now() < $end) {
+        if (waitpid($pid, POSIX::WNOHANG()) == $pid) {
+            delete $self->{pid};
+            die $self->log if $? == 127 << 8;
+            return 0;
+        }
+        return 1 if $self->{unready} ? -S $self->path
+                                     : eval { $self->call('PING'); 1 };
+        SlidewinNginx::nap(0.01);
+    }
+
+    return 0;
+}
+
+sub pid { return $_[0]{pid} }
+
+sub port { return $_[0]{port} }
+
+sub path { return "$_[0]{sockets}/redis" }
+
+sub url { return "redis://127.0.0.1:$_[0]{port}" }
+
+sub unix_url { return 'unix:' . $_[0]->path }
+
+sub log { return SlidewinNginx::_slurp("$_[0]{root}/log") }
+
+sub version {
+    my ($self) = @_;
+    my $text = $self->command('INFO', 'server');
+
+    return $text =~ /^valkey_version:(\S+)/m ? "Valkey $1"
+         : $text =~ /^redis_version:(\S+)/m ? "Redis $1" : 'unknown';
+}
+
+# a connection of its own
+sub client { return SlidewinRedis::Client->new($_[0]->path) }
+
+# A status or bulk string and a number are scalars, nil is undef, an array is a
+# reference, an error a SlidewinRedis::Error that reads as its text. Dies when
+# there is no connection.
+sub call {
+    my ($self, @command) = @_;
+
+    $self->{client} //= $self->client;
+    my $reply = eval { $self->{client}->call(@command) };
+
+    if (my $error = $@) {
+        delete $self->{client};
+        die $error;
+    }
+
+    return $reply;
+}
+
+# the same, and an error reply is fatal
+sub command {
+    my ($self, @command) = @_;
+    my $reply = $self->call(@command);
+
+    die "$command[0]: $reply\n" if is_error($reply);
+
+    return $reply;
+}
+
+sub is_error { return ref $_[0] eq 'SlidewinRedis::Error' }
+
+# how often a command was called, by INFO commandstats, and its usec
+sub calls {
+    my ($self, $command) = @_;
+    my $text = $self->command('INFO', 'commandstats');
+
+    $text =~ /^cmdstat_\Q$command\E:calls=(\d+),usec=(\d+)/mi
+        or return wantarray ? (0, 0) : 0;
+
+    return wantarray ? ($1, $2) : $1;
+}
+
+# STOP, CONT, KILL ...; a stopped one has stopped when this returns
+sub signal {
+    my ($self, $signal) = @_;
+    my $pid = $self->{pid} // return 0;
+
+    kill $signal, $pid or return 0;
+
+    SlidewinNginx::until_true(sub {
+        SlidewinNginx::_slurp("/proc/$pid/stat") =~ /.*\) T/s;
+    }, 5) if $signal eq 'STOP';
+
+    return 1;
+}
+
+# ends it by a signal; run() starts it again
+sub kill {
+    my ($self, $signal) = @_;
+    my $pid = delete $self->{pid} // return;
+
+    delete $self->{client};
+    kill $signal // 'KILL', $pid;
+    kill 'CONT', $pid;
+    SlidewinNginx::gone($pid, 10) or kill 'KILL', $pid;
+    waitpid $pid, 0;
+
+    return;
+}
+
+sub stop { return $_[0]->kill('TERM') }
+
+sub remove {
+    my ($self) = @_;
+
+    $self->kill('KILL');
+    @running = grep { $_ != $self } @running;
+    File::Path::remove_tree($self->{root}, $self->{sockets});
+
+    return;
+}
+
+
+package SlidewinRedis::Error;
+
+use overload '""' => sub { ${$_[0]} }, fallback => 1;
+
+
+package SlidewinRedis::Client;
+
+use strict;
+use warnings;
+
+use IO::Socket::UNIX ();
+
+sub new {
+    my ($class, $path) = @_;
+
+    return bless {
+        socket => IO::Socket::UNIX->new(Peer => $path)
+                  // die("no connection to redis: $!\n"),
+        buffer => '',
+        timeout => 30,
+    }, $class;
+}
+
+sub call {
+    my ($self, @command) = @_;
+
+    $self->send(@command);
+
+    return $self->reply;
+}
+
+sub send {
+    my ($self, @command) = @_;
+
+    return $self->write(encode(@command));
+}
+
+# call_all [COMMAND...]...: one pipeline; the replies
+sub call_all {
+    my ($self, @commands) = @_;
+    my @replies;
+
+    while (my @batch = splice @commands, 0, 500) {
+        $self->write(join '', map { encode(@$_) } @batch);
+        push @replies, map { $self->reply } @batch;
+    }
+
+    return @replies;
+}
+
+sub encode {
+    return join '', '*' . @_ . "\r\n", map {
+        my $bytes = $_;
+        utf8::encode($bytes) if utf8::is_utf8($bytes);
+        '$' . length($bytes) . "\r\n$bytes\r\n";
+    } @_;
+}
+
+sub write {
+    my ($self, $text) = @_;
+    my $done = 0;
+
+    while ($done < length $text) {
+        my $n = syswrite $self->{socket}, $text, length($text) - $done, $done;
+        die "redis: $!\n" if !$n;
+        $done += $n;
+    }
+
+    return;
+}
+
+sub reply {
+    my ($self) = @_;
+    my $line = $self->_line;
+    my $type = substr $line, 0, 1, '';
+
+    return $line if $type eq '+' || $type eq ':';
+    return bless \$line, 'SlidewinRedis::Error' if $type eq '-';
+
+    if ($type eq '$') {
+        return if $line < 0;
+        my $text = $self->_bytes($line + 2);
+        return substr $text, 0, $line;
+    }
+
+    if ($type eq '*') {
+        return if $line < 0;
+        return [map { scalar $self->reply } 1 .. $line];
+    }
+
+    die "redis said $type$line\n";
+}
+
+sub _line {
+    my ($self) = @_;
+    my $end;
+
+    $self->_more while ($end = index $self->{buffer}, "\r\n") < 0;
+
+    return substr $self->_bytes($end + 2), 0, $end;
+}
+
+sub _bytes {
+    my ($self, $n) = @_;
+
+    $self->_more while length $self->{buffer} < $n;
+
+    return substr $self->{buffer}, 0, $n, '';
+}
+
+sub _more {
+    my ($self) = @_;
+    my $bits = '';
+
+    vec($bits, fileno $self->{socket}, 1) = 1;
+    select $bits, undef, undef, $self->{timeout}
+        or die "redis said nothing in time\n";
+    sysread $self->{socket}, $self->{buffer}, 65536, length $self->{buffer}
+        or die "redis closed the connection\n";
+
+    return;
+}
+
+1;

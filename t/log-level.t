@@ -1,0 +1,169 @@
+# slidewin_log_level is the level of the line about a rejection; of what passes
+# all the same, one level lower.
+
+use strict;
+use warnings;
+
+use Test::More;
+
+use SlidewinNginx;
+
+my @levels = qw(error warn notice info debug);
+my $rejected = 'rejecting request by zone "one", limit 1 in 3600000ms, '
+               . 'retry after \d+s';
+my $dry = 'rejecting request, dry run by zone "one", limit 1 in 3600000ms, '
+          . 'retry after \d+s';
+
+my $zones = <<'END';
+    error_log logs/debug.log debug;
+    slidewin_zone $remote_addr zone=one:32k rate=1r/h algorithm=log;
+    slidewin_zone $remote_addr zone=bad:32k rate=$arg_rate on_error=closed;
+END
+
+# requests that pass uncounted are logged once a minute for each zone
+$zones .= "slidewin_zone \$remote_addr zone=open-$_:32k rate=\$arg_rate"
+          . " on_error=open;\n" for @levels;
+
+sub lines {
+    my ($nginx) = @_;
+
+    open my $file, '<', $nginx->root . '/logs/debug.log' or die "debug.log: $!";
+
+    return grep { /zone "/ } <$file>;
+}
+
+sub new_lines {
+    my ($nginx) = @_;
+    my @lines = lines($nginx);
+    my @new = @lines[($nginx->{seen} // 0) .. $#lines];
+
+    $nginx->{seen} = @lines;
+
+    return @new;
+}
+
+sub one_line {
+    my ($nginx, $uri, $level, $text, $name) = @_;
+
+    $nginx->get($uri);
+    my @lines = grep { !/ invalid rate / } new_lines($nginx);
+
+    # nginx does not say whose request a line at debug is about
+    my $whose = $level eq 'debug' ? qr/$/m : qr/, client: .*, request: "GET /;
+
+    is(scalar @lines, 1, "$name: one line");
+    like($lines[0] // '', qr/\[$level\] \d+#\d+: \*\d+ $text$whose/,
+         "$name: at $level");
+}
+
+my $nginx = SlidewinNginx->start(http => $zones, server => <<"END");
+    location /default { slidewin zone=one; empty_gif; }
+    location /default/dry { slidewin zone=one dry_run; empty_gif; }
+    location /default/cost { slidewin zone=one cost=2; empty_gif; }
+    @{[map { <<"EACH" } @levels[0 .. 3]]}
+        location /$_/ {
+            slidewin_log_level $_;
+            location /$_/enforced { slidewin zone=one; empty_gif; }
+            location /$_/dry { slidewin zone=one dry_run; empty_gif; }
+            location /$_/cost { slidewin zone=one cost=2; empty_gif; }
+            location /$_/cost/dry {
+                slidewin_dry_run on;
+                slidewin zone=one cost=2;
+                empty_gif;
+            }
+            location /$_/bad { slidewin zone=bad; empty_gif; }
+            location /$_/bad/open { slidewin zone=open-$_; empty_gif; }
+        }
+EACH
+END
+
+is($nginx->get('/default')->{status}, 200, 'a request passes');
+is(join('', new_lines($nginx)), '', 'a pass is not worth a line');
+
+one_line($nginx, '/default', 'error', $rejected, 'rejected, by default');
+one_line($nginx, '/default/dry', 'warn', $dry, 'dry run, by default');
+
+my $never = 'its cost 2 is above the limit 1: it can never pass';
+
+one_line($nginx, '/default/cost', 'error',
+         "rejecting request by zone \"one\", $never", 'cost, by default');
+
+for my $i (0 .. 3) {
+    my ($level, $lower) = @levels[$i, $i + 1];
+
+    one_line($nginx, "/$level/enforced", $level, $rejected,
+             "$level: rejected");
+    one_line($nginx, "/$level/dry", $lower, $dry, "$level: dry run");
+    one_line($nginx, "/$level/cost", $level,
+             "rejecting request by zone \"one\", $never", "$level: cost");
+    one_line($nginx, "/$level/cost/dry", $lower,
+             "rejecting request, dry run by zone \"one\", $never",
+             "$level: cost, dry run");
+    one_line($nginx, "/$level/bad", $level,
+             'rejecting request uncounted by zone "bad"',
+             "$level: no rate, closed");
+    one_line($nginx, "/$level/bad/open", $lower,
+             "passing request uncounted by zone \"open-$level\"",
+             "$level: no rate, open");
+}
+
+$nginx->stop;
+
+
+# What the error log's own level hides.
+
+for my $i (0 .. 3) {
+    my $level = $levels[$i];
+    my $nginx = SlidewinNginx->start(
+        http => "$zones slidewin_log_level $level;",
+        server => <<"END");
+        error_log logs/debug.log $level;
+        location /t { slidewin zone=one; empty_gif; }
+        location /dry { slidewin zone=one dry_run; empty_gif; }
+END
+    $nginx->get('/t');
+    $nginx->get('/t');
+    $nginx->get('/dry');
+
+    like(join('', lines($nginx)), qr/\A.*\[$level\].*$rejected.*\n\z/,
+         "error_log at $level: the rejection is seen, the dry run is not");
+
+    my $above = $i ? $levels[$i - 1] : 'crit';
+
+    $nginx->reload(
+        http => "$zones slidewin_log_level $level;",
+        server => <<"END");
+        error_log logs/above.log $above;
+        location /t { slidewin zone=one; empty_gif; }
+END
+    is($nginx->get('/t')->{status}, 429, "$level: rejected after the reload");
+    is(-s $nginx->root . '/logs/above.log', 0,
+       "error_log at $above: a rejection at $level is not seen");
+
+    $nginx->stop;
+}
+
+
+# Of the location that decided, or above it.
+
+$nginx = SlidewinNginx->start(
+    http => "$zones slidewin zone=one; slidewin_log_level info;",
+    server => <<"END");
+    slidewin_log_level notice;
+    location /server { empty_gif; }
+    location /location {
+        slidewin_log_level warn;
+        empty_gif;
+        location /location/below { empty_gif; }
+    }
+END
+
+$nginx->get('/server');
+new_lines($nginx);
+one_line($nginx, '/server', 'notice', $rejected, 'inherited from the server');
+one_line($nginx, '/location', 'warn', $rejected, 'of the location');
+one_line($nginx, '/location/below', 'warn', $rejected,
+         'inherited from the location');
+$nginx->stop;
+
+done_testing();

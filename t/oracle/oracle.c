@@ -1,0 +1,248 @@
+
+/*
+ * What sw_window and sw_proto say, for suites that compare it with what the
+ * scripts say.  A line of numbers in, a line of numbers out:
+ *
+ *   T POLICY now cost         a take on the one client there is: counted, the
+ *                             verdict of this cost before it is counted, and
+ *                             of no cost after
+ *   G POLICY now cost stamp   a give back: nothing
+ *   P POLICY now cost n...    of a script's numbers: whether they are taken
+ *                             for true, counted, the verdict
+ *   N                         the client is new again: nothing
+ *
+ * A policy is algorithm (0 to 3), limit, window, slices.  The client is kept
+ * as Redis keeps it: what is not counted leaves no trace in it, unless the
+ * clock was set back by more than a window.
+ */
+
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "client.h"
+#include "sw_proto.h"
+#include "sw_rate.h"
+
+
+#define NUMBERS  256
+
+
+static client_t  known;
+static int       present;
+
+
+static void forget(void);
+static int stale(const sw_policy_t *policy, int64_t now);
+static void take(const sw_policy_t *policy, int64_t now, int64_t cost);
+static void give(const sw_policy_t *policy, int64_t now, int64_t cost,
+    int64_t stamp);
+static void reply(const sw_policy_t *policy, int64_t now, int64_t cost,
+    const int64_t *numbers, int n);
+static void print(const sw_verdict_t *v);
+
+
+int
+main(void)
+{
+    int          n;
+    char        *p, *end;
+    int64_t      in[NUMBERS];
+    sw_policy_t  policy;
+
+    static char  line[NUMBERS * 24];
+
+    while (fgets(line, sizeof(line), stdin)) {
+        p = line + 1;
+
+        for (n = 0; n < NUMBERS; n++) {
+            in[n] = strtoll(p, &end, 10);
+
+            if (end == p) {
+                break;
+            }
+
+            p = end;
+        }
+
+        if (line[0] == 'N') {
+            forget();
+            puts("");
+            fflush(stdout);
+            continue;
+        }
+
+        if (n < 6) {
+            return 2;
+        }
+
+        policy.algorithm = (sw_algorithm_e) in[0];
+        policy.limit = in[1];
+        policy.window = in[2];
+        policy.slices = in[3];
+
+        if (sw_policy_error(&policy)) {
+            fprintf(stderr, "%s\n", sw_policy_error(&policy));
+            return 2;
+        }
+
+        switch (line[0]) {
+
+        case 'T':
+            take(&policy, in[4], in[5]);
+            break;
+
+        case 'G':
+            give(&policy, in[4], in[5], in[6]);
+            break;
+
+        case 'P':
+            reply(&policy, in[4], in[5], in + 6, n - 6);
+            break;
+
+        default:
+            return 2;
+        }
+
+        puts("");
+        fflush(stdout);
+    }
+
+    forget();
+
+    return 0;
+}
+
+
+static void
+forget(void)
+{
+    if (present) {
+        client_free(&known);
+        present = 0;
+    }
+}
+
+
+/* whether the client's time is more than a window ahead */
+
+static int
+stale(const sw_policy_t *policy, int64_t now)
+{
+    int64_t            window;
+    const sw_state_t  *state;
+
+    state = known.state;
+    window = state->window;
+
+    switch (state->algorithm) {
+
+    case SW_STRICT:
+        return now * state->slices / window
+               < state->u.slices.index - state->slices;
+
+    case SW_LOG:
+        if (policy->algorithm == SW_LOG) {
+            window = policy->window;
+        }
+
+        return state->u.log.count && state->u.log.newest - now > window;
+
+    default:
+        return now / window < state->u.pair.index - 1;
+    }
+}
+
+
+static void
+take(const sw_policy_t *policy, int64_t now, int64_t cost)
+{
+    int           counted, moved;
+    client_t      client;
+    sw_verdict_t  before, after;
+
+    moved = present && stale(policy, now);
+
+    if (present) {
+        client_copy(&client, &known);
+        (void) client_change(&client, policy, now);
+
+    } else {
+        client_init(&client, policy, now, 0);
+    }
+
+    client_check(&client, now, cost, &before);
+    counted = before.admitted && cost;
+
+    if (present && !sw_state_matches(known.state, policy)) {
+        moved |= !before.admitted;
+    }
+
+    if (counted) {
+        (void) client_add(&client, now, cost);
+    }
+
+    client_check(&client, now, 0, &after);
+
+    printf("%d", counted);
+    print(&before);
+    print(&after);
+
+    if (counted || moved) {
+        forget();
+        known = client;
+        present = 1;
+
+    } else {
+        client_free(&client);
+    }
+}
+
+
+static void
+give(const sw_policy_t *policy, int64_t now, int64_t cost, int64_t stamp)
+{
+    if (!present || !sw_state_matches(known.state, policy)) {
+        return;
+    }
+
+    known.policy = *policy;
+
+    /* a script takes it out of a log and leaves all else there as it is */
+
+    if (policy->algorithm == SW_LOG) {
+        known.policy.window = known.state->window;
+        now = known.state->u.log.newest;
+    }
+
+    client_give_back(&known, now, cost, stamp);
+}
+
+
+static void
+reply(const sw_policy_t *policy, int64_t now, int64_t cost,
+    const int64_t *numbers, int n)
+{
+    int           counted;
+    sw_verdict_t  v;
+
+    if ((size_t) n != sw_proto_numbers(policy)
+        || sw_proto_verdict(numbers, policy, now, cost, &counted, &v)
+           != SW_OK)
+    {
+        printf("0");
+        return;
+    }
+
+    printf("1 %d", counted);
+    print(&v);
+}
+
+
+static void
+print(const sw_verdict_t *v)
+{
+    printf(" %d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
+           " %" PRId64 " %" PRId64, v->admitted, v->remaining, v->retry,
+           v->more, v->reset, v->level, v->scale, v->stamp);
+}

@@ -1,0 +1,136 @@
+# What a Redis user must be allowed for the module to work: enough is enough,
+# and nothing of it can be left out.
+
+use strict;
+use warnings;
+
+use SlidewinNginx;
+use SlidewinRedis;
+use Test::More;
+
+my $least = '~sw:* +time +evalsha +eval +get +getrange +strlen +set +append'
+            . ' +del';
+
+my %zones = map { $_ => "slidewin_zone \$arg_k zone=$_:1m rate=3r/h"
+                        . " algorithm=$_;\n" } qw(counter fixed strict log);
+
+my $redis = SlidewinRedis->start;
+my $url = 'redis://edge:s3cret@127.0.0.1:' . $redis->port;
+
+my $nginx = SlidewinNginx->start(
+    http => join('', values %zones)
+            . "slidewin_redis $url timeout=2s connect_timeout=5s;
+               slidewin_zone \$arg_k zone=long:1m rate=200r/h algorithm=log;
+               slidewin_zone \$arg_k zone=here:1m rate=1r/h algorithm=log
+                             store=local;",
+    server => 'add_header X-Source $slidewin_source always;'
+              . join('', map { "location = /$_ { slidewin zone=$_;"
+                               . " empty_gif; }\n" } keys %zones)
+              . 'location = /long { slidewin zone=long; empty_gif; }
+                 location = /both { slidewin zone=fixed; slidewin zone=here;
+                                    empty_gif; }
+                 location = /forgiven { slidewin zone=fixed reset=200;
+                                        empty_gif; }',
+);
+
+my $fresh = 0;
+
+sub edge {
+    my (@may) = @_;
+
+    $redis->command('ACL', 'SETUSER', 'edge', 'reset', 'on', '>s3cret', @may);
+
+    return;
+}
+
+# of one client: a new one, unless the URI has it
+sub sources {
+    my ($uri, $n) = @_;
+
+    $uri .= '?k=' . ++$fresh if $uri !~ /\?/;
+
+    return join ' ', map {
+        my $answer = $nginx->get($uri);
+        "$answer->{status}-" . ($answer->{header}{'x-source'} // '');
+    } 1 .. $n;
+}
+
+sub works {
+    my ($seconds) = @_;
+
+    return SlidewinNginx::until_true(sub {
+        sources('/fixed', 1) eq '200-redis';
+    }, $seconds);
+}
+
+# What does not work with these permissions: the four algorithms, a log that is
+# long, a script that Redis has forgotten, a request taken back because another
+# store refuses it, a status that clears the client.
+sub broken {
+    my (@may) = @_;
+    my @broken;
+
+    edge(@may);
+    $redis->command('SCRIPT', 'FLUSH');
+    $redis->command('CLIENT', 'KILL', 'USER', 'edge');
+
+    # longer than any pause between two attempts
+    return 'all' if !works(2.5);
+
+    for my $algorithm (sort keys %zones) {
+        push @broken, $algorithm
+            if sources("/$algorithm", 4)
+               ne '200-redis 200-redis 200-redis 429-redis';
+    }
+
+    # what breaks does not break what follows
+    works(5);
+
+    # one that is longer than what is read of it at first
+    push @broken, 'long log'
+        if sources('/long', 120) =~ /fallback/;
+    works(5);
+
+    $redis->command('SCRIPT', 'FLUSH');
+    push @broken, 'forgotten' if sources('/fixed', 1) ne '200-redis';
+
+    $redis->command('CLIENT', 'KILL', 'USER', 'edge');
+    works(5);
+
+    # one of three is used, then two are taken back
+    $fresh++;
+    $nginx->get("/both?k=$fresh") for 1 .. 3;
+    push @broken, 'taken back'
+        if sources("/fixed?k=$fresh", 3) ne '200-redis 200-redis 429-redis';
+
+    push @broken, 'forgiven'
+        if sources('/forgiven?k=' . ++$fresh, 5)
+           ne join ' ', ('200-redis') x 5;
+    works(5);
+
+    return join ' ', @broken;
+}
+
+is(broken(split ' ', $least), '', "enough: $least");
+is(broken(split ' ', "$least +script|load"), '',
+   'enough: the same and +script|load, which spares the first check a way');
+
+for (['+time', 'all'], ['+evalsha', 'all'], ['+get', 'all'], ['+set', 'all'],
+     ['+getrange', 'log long log'], ['+strlen', 'long log'],
+     ['+append', 'log long log'], ['+del', 'forgiven'],
+     ['+eval', 'all'], ['~sw:*', 'all'])
+{
+    my ($without, $broken) = @$_;
+
+    is(broken(grep { $_ ne $without } split ' ', $least), $broken,
+       "not enough: without $without");
+}
+
+# the script is there already: then it shows only when it is gone
+
+is(broken(grep { $_ ne '+eval' } split(' ', $least), '+script|load'),
+   'forgotten', 'not enough: +script|load instead of +eval');
+
+$nginx->stop;
+
+done_testing();

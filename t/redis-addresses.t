@@ -1,0 +1,76 @@
+# A name with several addresses: those where nobody is at home are passed by.
+
+use strict;
+use warnings;
+
+use File::Temp ();
+use SlidewinNginx;
+use SlidewinRedis;
+use Test::More;
+
+my $dir = File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1, CLEANUP => 1);
+
+system('gcc', '-O1', '-Wall', '-Wextra', '-Werror', '-shared', '-fPIC', '-o',
+       "$dir/names.so", SlidewinRedis::root() . '/t/preload/names.c', '-ldl')
+    == 0 or die "the names cannot be compiled\n";
+
+# it listens on 127.0.0.1 alone
+my $redis = SlidewinRedis->start;
+
+sub start {
+    my ($addresses) = @_;
+
+    return SlidewinNginx->start(
+        env => { LD_PRELOAD => "$dir/names.so",
+                 SLIDEWIN_NAME => 'several.example',
+                 SLIDEWIN_ADDRESSES => $addresses },
+        http => 'slidewin_redis redis://several.example:' . $redis->port
+                . ' timeout=5s connect_timeout=20s;
+                slidewin_zone $arg_k zone=one:1m rate=2r/h algorithm=log
+                              on_error=open;',
+        server => 'add_header X-Source $slidewin_source always;
+                   location = /t { slidewin zone=one; empty_gif; }');
+}
+
+my $fresh = 0;
+
+sub asked {
+    my ($nginx) = @_;
+
+    return SlidewinNginx::until_true(sub {
+        $nginx->get('/t?k=w' . ++$fresh)->{header}{'x-source'} eq 'redis';
+    }, 10 * SlidewinNginx::patience());
+}
+
+for my $addresses ('127.0.0.1', '127.0.0.1,127.0.0.2', '127.0.0.2,127.0.0.1',
+                   '127.0.0.2,127.0.0.3,127.0.0.1',
+                   '127.0.0.2,127.0.0.1,127.0.0.3')
+{
+    my $nginx = start($addresses);
+
+    ok(asked($nginx), "$addresses: Redis is asked");
+    is(join(' ', $nginx->status("/t?k=$addresses", 3)), '200 200 429',
+       '... and decides');
+
+    my $log = $nginx->error_log;
+
+    unlike($log, qr/its name was not resolved|host not found/,
+           '... its name is known');
+    is(scalar(() = $log =~ /redis "several\.example:\d+" cannot be reached/g),
+       $addresses =~ /^127\.0\.0\.1/ ? 0 : 1,
+       '... and only where the first is nobody is something told');
+
+    # it goes and comes: the addresses are gone through again
+
+    $redis->kill;
+    ok(SlidewinNginx::until_true(sub {
+        $nginx->get('/t?k=w' . ++$fresh)->{header}{'x-source'} ne 'redis';
+    }, 10), '... it is gone');
+    SlidewinNginx::nap(0.3);
+    ok($redis->run, '... it comes');
+    ok(asked($nginx), '... and is asked again');
+
+    $nginx->stop;
+}
+
+done_testing();

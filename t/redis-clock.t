@@ -1,0 +1,235 @@
+# The clock of Redis is set while clients are counted: a jump locks nobody out
+# for longer than a window, gives nobody more than the limit anew, and every
+# key has an end.
+
+use strict;
+use warnings;
+
+use File::Temp ();
+use Test::More;
+
+use SlidewinNginx;
+use SlidewinOracle;
+use SlidewinRedis;
+
+my %letter = (counter => 'c', fixed => 'f', strict => 's', log => 'l');
+my @algorithms = sort keys %letter;
+my $hour = 3_600_000;
+
+
+# By the script, to the ms: a client that is full, and the clock jumps.
+
+my $redis = SlidewinRedis->start;
+my $oracle = SlidewinOracle->new;
+my $sha = $redis->command('SCRIPT', 'LOAD', SlidewinRedis::script('take'));
+my $limit = 10;
+
+sub take {
+    my ($algorithm, $window, $now, $cost) = @_;
+    my %policy = (algorithm => $algorithm, limit => $limit,
+                  window => $window,
+                  slices => $algorithm eq 'strict' ? 16 : 0);
+    my $reply = $redis->call('EVALSHA', $sha, 1, 'k', 1, $now,
+                             $letter{$algorithm}, $limit, $window,
+                             $policy{slices}, $cost, 0);
+
+    return {} if ref $reply ne 'ARRAY';
+
+    my ($number, $then, @numbers) = @$reply;
+    my ($answer) = $oracle->ask('P ' . SlidewinOracle::policy(\%policy)
+                                . " $then $cost @numbers");
+    my ($counted, $verdict) = SlidewinOracle::proven($answer) or return {};
+
+    return $verdict;
+}
+
+for my $algorithm (@algorithms) {
+    for my $window (10_000, 600_000, $hour, 24 * $hour) {
+
+        # how long a full client waits for the next unit as it is
+        my $wait = $algorithm eq 'counter' ? $window + $window / $limit
+                 : $algorithm eq 'strict' ? $window + $window / 16
+                                          : $window;
+        my @bad;
+
+        for my $jump (-365 * 24 * $hour, -$hour, -1000, -1, 1, 1000, $hour,
+                      365 * 24 * $hour, -$window - 1, -$window, 1 - $window,
+                      int(-$window / 2), -2 * $window)
+        {
+            for my $into (0, 1, int($window / 2), $window - 1) {
+                my $start = 1_700_000_000_000;
+                $start += $into - $start % $window;
+                my $now = $start + $jump;
+
+                $redis->command('DEL', 'k');
+                take($algorithm, $window, $start, 1) for 1 .. $limit;
+
+                my $full = take($algorithm, $window, $start, 1);
+                my $then = take($algorithm, $window, $now, 1);
+                my $name = "$window, $jump at $into";
+
+                push @bad, "$name: was not full" if $full->{admitted} // 1;
+                push @bad, "$name: no answer" if !defined $then->{admitted};
+                next if @bad;
+
+                my $ttl = $redis->command('PTTL', 'k');
+                push @bad, "$name: TTL $ttl"
+                    if $ttl < 1 || $ttl > 2 * $window;
+
+                # a small step back is added to the wait, a window at most
+                my $most = $wait;
+                $most += $jump < -$window ? $window : -$jump
+                    if $jump < 0 && $jump > -2 * $window;
+                push @bad, "$name: locked out for $then->{retry}"
+                    if $then->{retry} > $most;
+
+                # what a jump back forgets would be had again
+                push @bad, "$name: admitted after a jump back"
+                    if $jump < 0 && $then->{admitted};
+
+                # it is the truth: then, and not before
+                if (!$then->{admitted}) {
+                    my $early = take($algorithm, $window,
+                                     $now + $then->{retry} - 1, 1);
+                    my $late = take($algorithm, $window,
+                                    $now + $then->{retry}, 1);
+                    push @bad, "$name: not after its retry time"
+                        if $early->{admitted} || !$late->{admitted};
+                }
+            }
+        }
+
+        is(join("\n", @bad), '', "$algorithm, $window ms: jumps");
+    }
+}
+
+$redis->remove;
+
+
+# A Redis whose clock is set, and nginx, which follows it within a second.
+
+my $dir = File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1, CLEANUP => 1);
+
+system('gcc', '-O1', '-Wall', '-Wextra', '-Werror', '-shared', '-fPIC', '-o',
+       "$dir/clock.so", SlidewinRedis::root() . '/t/preload/clock.c') == 0
+    or die "the clock cannot be compiled\n";
+
+sub set_clock {
+    my ($seconds) = @_;
+
+    open my $file, '>', "$dir/new" or die $!;
+    print $file $seconds;
+    close $file;
+    rename "$dir/new", "$dir/offset" or die $!;
+
+    return;
+}
+
+set_clock(0);
+
+my $set = SlidewinRedis->start(env => {
+    LD_PRELOAD => "$dir/clock.so", SLIDEWIN_CLOCK => "$dir/offset",
+});
+
+my $nginx = SlidewinNginx->start(
+    workers => 2,
+    http => 'slidewin_redis ' . $set->url . " timeout=10s"
+            . " connect_timeout=10s;\nslidewin_log_level info;\n"
+            . join('', map { <<"END" } @algorithms),
+    slidewin_zone \$arg_k zone=$_:1m rate=5r/10m algorithm=$_
+                  on_error=closed;
+    slidewin_zone \$arg_k zone=long_$_:1m rate=5r/40d algorithm=$_
+                  on_error=closed;
+END
+    server => join '', map { <<"END" } @algorithms);
+    location = /$_ { slidewin zone=$_; empty_gif; }
+    location = /long_$_ { slidewin zone=long_$_; empty_gif; }
+END
+
+sub time_there { return $set->command('TIME')->[0] }
+
+# Until all workers know what time it is.
+sub known {
+    SlidewinNginx::nap(1.1);
+    for (1, 2) {
+        $_->get('/long_log?k=clock' . rand) for $nginx->clients(2);
+        SlidewinNginx::nap(0.05);
+    }
+    return;
+}
+
+sub ends {
+    my ($name) = @_;
+    my @keys = @{$set->command('KEYS', '*')};
+    my @endless = grep { $set->command('PTTL', $_) == -1 } @keys;
+
+    cmp_ok(scalar @keys, '>', 0, "$name: there are keys");
+    is("@endless", '', "$name: each has an end");
+
+    return;
+}
+
+sub use_up {
+    my ($k, $name) = @_;
+
+    for my $algorithm (@algorithms) {
+        my $client = $nginx->client;
+        my @statuses = map { $client->get("/$algorithm?k=$k")->{status} }
+                       1 .. 6;
+
+        # the end of an aligned window, if it was just there
+        push @statuses, map { $client->get("/$algorithm?k=$k")->{status} }
+                        1 .. 6 if $statuses[5] != 429;
+        is($statuses[-1], 429, "$name: $algorithm is used up");
+    }
+
+    return;
+}
+
+jump($_) for 3600, 0, -3600, 0;
+
+sub jump {
+    my ($jump) = @_;
+    my $client = $nginx->client;
+    my $k = 'k' . rand;
+    my $before = time_there();
+
+    use_up($k, "before $jump");
+    $client->get("/long_$_?k=$k") for @algorithms;
+
+    set_clock($jump);
+    my $moved = time_there() - $before;
+    cmp_ok(abs $moved, '>', 3000, "the clock jumped by $moved s");
+    known();
+
+    for my $algorithm (@algorithms) {
+        my $answer = $nginx->client->get("/$algorithm?k=$k");
+        my $name = "$jump: $algorithm";
+
+        if ($moved > 0) {
+            is($answer->{status}, 200, "$name: an hour later it is free");
+            next;
+        }
+
+        is($answer->{status}, 429, "$name: an hour earlier it is full");
+
+        my $retry = $answer->{header}{'retry-after'};
+        cmp_ok($retry, '<=', { counter => 600 + 120, strict => 600 + 38 }
+                             ->{$algorithm} // 600,
+               "$name: and not for longer than a window");
+
+        # the other clients are as they were
+        is($nginx->client->get("/$algorithm?k=other$k")->{status}, 200,
+           "$name: others pass");
+        is($nginx->client->get("/long_$algorithm?k=$k")->{header}
+           {'x-remaining'}, 3, "$name: a long window goes on");
+    }
+
+    ends($jump);
+
+    return;
+}
+
+$nginx->stop;
+
+done_testing();

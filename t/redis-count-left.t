@@ -1,0 +1,53 @@
+# A client that leaves while Redis is asked for it ends with 499, and is counted
+# by count= only if that is listed, though Redis counts it a moment later.
+
+use strict;
+use warnings;
+
+use SlidewinCount;
+use Test::More;
+
+my $limit = $SlidewinCount::LIMIT;
+my $place = SlidewinCount->new('redis');
+my $redis = $place->redis;
+
+my @zones = qw(counter log);
+
+my $edge = $place->edge(server => join '', map { <<"END" }
+    location = /login_$_ {
+        slidewin zone=$_ count=401; proxy_pass http://origin/200;
+    }
+    location = /listed_$_ {
+        slidewin zone=$_ count=401,499; proxy_pass http://origin/200;
+    }
+END
+    @zones);
+
+for my $zone (@zones) {
+    for my $case ([login => $limit], [listed => $limit - 3]) {
+        my ($where, $want) = @$case;
+        my $key = SlidewinCount::fresh();
+        my @clients = map { $edge->client } 1 .. 3;
+
+        is(SlidewinCount::left($edge, $zone, $key), $limit,
+           "$zone: nothing is counted");
+        $redis->signal('STOP');
+        $_->request("/${where}_$zone?k=$key") for @clients;
+        ok(SlidewinNginx::until_true(sub { SlidewinCount::busy($edge) == 3 },
+                                     10 * SlidewinNginx::patience()),
+           '... three wait for Redis');
+        $_->close for @clients;
+        SlidewinCount::idle($edge, '... and leave');
+        $redis->signal('CONT');
+
+        # what they asked is answered before this, what comes of it may not be
+        SlidewinCount::left($edge, $zone, $key);
+        SlidewinCount::becomes($edge, $zone, $key, $want,
+                               $where eq 'login' ? '... and cost nothing'
+                                                 : '... 499 is listed');
+    }
+}
+
+$edge->stop;
+
+done_testing();

@@ -1,0 +1,92 @@
+# No more than 1024 checks are under way in a worker: one more is not asked, and
+# does not wait.
+
+use strict;
+use warnings;
+
+use SlidewinFake;
+use SlidewinFaults;
+use Test::More;
+
+my $most = 1024;
+my $fake = SlidewinFake->start;
+my $faults = SlidewinFaults->start(
+    url => $fake->url, redis => 'timeout=60s', connections => 4096,
+    main => 'worker_rlimit_nofile 8192;',
+    http => 'slidewin_zone $arg_k zone=many:1m rate=1000r/h algorithm=log;',
+    server => 'location = /many { slidewin zone=many; empty_gif; }');
+my $nginx = $faults->nginx;
+
+ok($faults->well, 'Redis is asked');
+$faults->note;
+
+for my $round (1, 2) {
+    my $before = $fake->checks;
+    my $times = $fake->stats->{commands}{TIME};
+
+    $fake->mode('hold');
+
+    # a process for some of the clients each, for the sake of its descriptors
+
+    pipe my $from, my $to or die "pipe: $!";
+    my $driver = fork // die "fork: $!";
+
+    if ($driver == 0) {
+        close $from;
+        my @tallies = $nginx->together(sub {
+            my @clients = map { $nginx->client(timeout => 120) } 1 .. 256;
+            my %count;
+
+            # round 2: the time is asked for among them
+            for my $i (0 .. $#clients) {
+                SlidewinNginx::nap(1.5) if $round == 2 && $i == 128;
+                $clients[$i]->request("/many?k=round$round");
+            }
+            $count{SlidewinFaults::told($_->answer)}++ for @clients;
+
+            return \%count;
+        }, 1 .. $most / 256);
+
+        my %count;
+        for my $tally (@tallies) {
+            $count{$_} += $tally->{$_} for keys %$tally;
+        }
+        print {$to} join ', ', map { "$count{$_} x $_" } sort keys %count;
+        close $to;
+        POSIX::_exit(0);
+    }
+
+    close $to;
+
+    ok(SlidewinNginx::until_true(sub { $fake->checks - $before >= $most },
+                                 30 * SlidewinNginx::patience()),
+       "$most checks are under way");
+
+    cmp_ok($fake->stats->{commands}{TIME}, '>', $times,
+           '... and the time is asked for among them') if $round == 2;
+
+    my $start = SlidewinNginx::now();
+
+    $faults->fails('one more');
+    cmp_ok(SlidewinNginx::now() - $start, '<', 20, '... at once');
+    is($fake->checks - $before, $most, '... and Redis is not asked');
+    is($faults->get('/free')->{status}, 200,
+       '... while others are served');
+
+    $fake->release;
+    $fake->mode('well');
+
+    my $tally = do { local $/; <$from> };
+    waitpid $driver, 0;
+
+    is($tally, '1000 x 200 PASSED redis, 24 x 429 REJECTED redis retry',
+       'those under way are decided by what Redis says');
+    is($fake->accepts, 1, '... on one connection');
+    is($faults->lines(qr/./), 0, '... and there is nothing to log');
+
+    $faults->recovers('there is room again');
+}
+
+$faults->clean;
+
+done_testing();

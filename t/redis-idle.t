@@ -1,0 +1,89 @@
+# A Redis that ends connections on which nothing is asked is well: nobody is
+# told, and the next request is decided by it.
+
+use strict;
+use warnings;
+
+use SlidewinFake;
+use SlidewinFaults;
+use SlidewinRedis;
+use Test::More;
+
+my $redis = SlidewinRedis->start(args => ['--timeout', 1]);
+my $faults = SlidewinFaults->start(
+    url => $redis->url, main => 'error_log logs/info info;',
+    redis => 'timeout=5s connect_timeout=20s');
+my $nginx = $faults->nginx;
+my $info = $nginx->root . '/logs/info';
+
+# the connection of the worker; ours are not kept, they would be idle as well
+sub connection {
+    return $redis->client->call('CLIENT', 'LIST')
+           =~ /^id=(\d+) addr=127\.0\.0\.1:/m ? $1 : 0;
+}
+
+sub ended {
+    return scalar(() = SlidewinNginx::_slurp($info)
+                       =~ /ended an idle connection/g);
+}
+
+ok($faults->well, 'Redis is asked');
+$faults->note;
+
+# asked after each end, and after some that nobody saw
+
+for my $ends (1, 1, 3) {
+    my $before = ended();
+    my $old = connection();
+
+    ok(SlidewinNginx::until_true(sub { ended() >= $before + $ends },
+                                 5 * $ends + 5), "$ends times it is ended");
+    is($faults->ask('closed', SlidewinFaults::fresh()),
+       $SlidewinFaults::DECIDED, '... and Redis decides for the next');
+    isnt(connection(), $old, '... on another connection');
+}
+
+is($faults->lines(qr/./), 0, 'there is nothing to tell')
+    or diag(join '', $nginx->errors(qr/slidewin redis/));
+is(scalar(grep { !/rejecting request/ } $nginx->errors(qr/\[(?:warn|error)\]/)),
+   0, '... of any kind');
+
+$faults->clean;
+$redis->remove;
+
+# One that ends what it has just let in is not well: it is not asked to do so
+# as fast as it can.
+
+my $fake = SlidewinFake->start(modes => {
+    brief => { greet => sub {
+        my ($c, $command) = @_;
+
+        $c->greet($command);
+        $c->fin if uc $command->[0] eq 'TIME';
+        return 1;
+    } },
+});
+
+$faults = SlidewinFaults->start(url => $fake->url, redis => 'timeout=5s');
+ok($faults->well, 'Redis is asked');
+$faults->note;
+
+my $accepts = $fake->accepts;
+
+$fake->mode('brief');
+$fake->cut;
+SlidewinNginx::nap(4);
+
+# pauses that grow: 25 to 50 ms, 50 to 100 ...
+cmp_ok($fake->accepts - $accepts, '>=', 3,
+       'one that ends each connection at once is tried again');
+cmp_ok($fake->accepts - $accepts, '<=', 12, '... and not for ever at once');
+is($faults->lines(qr/is lost/), 1, '... it is lost, once');
+is($faults->lines(qr/is back/), 0, '... and does not come back so');
+
+$fake->mode('well');
+$faults->recovers('in the end');
+is($faults->lines(qr/is back/), 1, '... but when it has answered');
+$faults->clean('brief');
+
+done_testing();

@@ -1,0 +1,203 @@
+# What comes back is not an answer: it admits nobody, and on_error decides.
+
+use strict;
+use warnings;
+
+use SlidewinFake;
+use SlidewinFaults;
+use Test::More;
+
+# the honest numbers for the first request of a client, changed
+sub changed {
+    my ($change) = @_;
+
+    return sub {
+        my ($c, $command) = @_;
+
+        $c->forget($command);
+        my @numbers = $c->take($command);
+
+        @numbers = $change->(@numbers);
+        $c->send(SlidewinFake::integers(@numbers));
+    };
+}
+
+sub with {
+    my ($i, $value) = @_;
+
+    return changed(sub { my @n = @_; $n[$i] = $value; @n });
+}
+
+# the honest answer with one element written otherwise
+sub element {
+    my ($i, $text) = @_;
+
+    return sub {
+        my ($c, $command) = @_;
+
+        $c->forget($command);
+        my @lines = map { ":$_\r\n" } $c->take($command);
+
+        $lines[$i] = $text;
+        $c->send('*' . @lines . "\r\n" . join '', @lines);
+    };
+}
+
+sub says {
+    my ($text) = @_;
+
+    return sub { $_[0]->send($text) };
+}
+
+# number, time, admitted, counted, total, oldest, newest, fits
+
+my @cases = (
+    ['garbage', says("HTTP/1.1 400 Bad Request\r\n\r\n")],
+    ['zeroes', says("\0" x 64)],
+    ['a letter', says("x\r\n")],
+    ['a line end', says("\r\n")],
+
+    ['nil', says("*-1\r\n")],
+    ['a nil string', says("\$-1\r\n")],
+    ['a status', says("+OK\r\n")],
+    ['a string', says("\$2\r\nOK\r\n")],
+    ['a number', says(":1\r\n")],
+    ['an empty array', says("*0\r\n")],
+    ['one element', changed(sub { $_[0] })],
+    ['two elements', changed(sub { @_[0, 1] })],
+    ['an element less', changed(sub { @_[0 .. $#_ - 1] })],
+    ['an element more', changed(sub { @_, 0 })],
+    ['nine elements', changed(sub { (@_, 0, 0, 0)[0 .. 8] })],
+    ['the elements twice', changed(sub { @_, @_ })],
+
+    ['a RESP3 null', says("_\r\n")],
+    ['a RESP3 double', says(",1.5\r\n")],
+    ['a RESP3 boolean', says("#t\r\n")],
+    ['a RESP3 big number', says("(3492890328409238509324850943850\r\n")],
+    ['a RESP3 verbatim string', says("=6\r\ntxt:OK\r\n")],
+    ['a RESP3 map', says("%1\r\n:1\r\n:2\r\n")],
+    ['a RESP3 set', sub {
+        my ($c, $command) = @_;
+        (my $text = $c->answer($command)) =~ s/^\*/~/;
+        $c->send($text);
+    }],
+    ['a RESP3 push of a subscriber', says(
+        ">3\r\n\$9\r\nsubscribe\r\n\$1\r\na\r\n:1\r\n")],
+
+    ['a string for a number', element(2, "\$1\r\n1\r\n")],
+    ['a status for a number', element(2, "+1\r\n")],
+    ['a nil for a number', element(4, "\$-1\r\n")],
+    ['an error for a number', element(2, "-ERR no\r\n")],
+    ['an array for a number', element(4, "*1\r\n:1\r\n")],
+    ['an empty array for a number', element(0, "*0\r\n")],
+    ['a double for a number', element(4, ",1\r\n")],
+    ['a number that is none', element(4, ":1x\r\n")],
+    ['a number without digits', element(4, ":\r\n")],
+    ['a number beyond 64 bits', element(4, ":9223372036854775808\r\n")],
+
+    ['another call\'s number', changed(sub { $_[0]++; @_ })],
+    ['the call before', changed(sub { $_[0]--; @_ })],
+    ['no call\'s number', with(0, 0)],
+    ['no time', with(1, 0)],
+    ['a time below zero', with(1, -1)],
+    ['the last time there is', with(1, '9223372036854775807')],
+    ['admitted 2', with(2, 2)],
+    ['admitted -1', with(2, -1)],
+    ['admitted without end', with(2, '9223372036854775807')],
+    ['counted 2', with(3, 2)],
+    ['counted -1', with(3, -1)],
+    ['admitted and not counted', with(3, 0)],
+    ['counted and not admitted', with(2, 0)],
+    ['a total below zero', with(4, -1)],
+    ['the least total there is', with(4, '-9223372036854775808')],
+    ['a total without end', with(4, '9223372036854775807')],
+    ['counted, and nothing there', with(4, 0)],
+    ['counted above the limit', with(4, 3)],
+    ['the oldest after the newest', changed(sub { $_[5] = $_[6] + 1; @_ })],
+    ['the oldest before the window', changed(sub { $_[5] -= 3600000; @_ })],
+    ['the newest beyond the window', changed(sub { $_[6] += 3600001; @_ })],
+    ['the oldest without end', with(5, '9223372036854775807')],
+    ['the newest without end', with(6, '9223372036854775807')],
+    ['the newest below zero', with(6, -1)],
+    ['refused with room', changed(sub { @_[2, 3, 4] = (0, 0, 1); @_ })],
+    ['refused, and what must leave is too old', changed(sub {
+        @_[2, 3, 4] = (0, 0, 2); $_[7] = $_[5] - 1; @_ })],
+    ['refused, and what must leave is to come', changed(sub {
+        @_[2, 3, 4] = (0, 0, 2); $_[7] = $_[6] + 1; @_ })],
+    ['admitted at the limit', changed(sub { @_[2, 3, 4] = (1, 0, 2); @_ })],
+);
+
+my %modes;
+
+$modes{"case$_"} = $cases[$_][1] for 0 .. $#cases;
+
+# number, time, admitted, counted, index, previous, current
+
+my @pairs = (
+    ['a window before', changed(sub { $_[4]--; @_ })],
+    ['two windows ahead', changed(sub { $_[4] += 2; @_ })],
+    ['an index without end', with(4, '9223372036854775807')],
+    ['counted above the limit', with(6, 3)],
+    ['counted, and nothing there', with(6, 0)],
+    ['counted, with a current without end', with(6, '9223372036854775807')],
+    ['a previous without end', with(5, '9223372036854775807')],
+    ['a previous below zero', with(5, -1)],
+    ['a current below zero', with(6, -1)],
+    ['refused with room', changed(sub { @_[2, 3, 6] = (0, 0, 1); @_ })],
+    ['admitted at the limit', changed(sub { @_[2, 3, 6] = (1, 0, 2); @_ })],
+    ['admitted and not counted', with(3, 0)],
+    ['a log\'s numbers', changed(sub { @_, 0 })],
+);
+
+$modes{"pair$_"} = $pairs[$_][1] for 0 .. $#pairs;
+
+my @algorithms = qw(counter fixed);
+my $fake = SlidewinFake->start(modes => \%modes);
+my $faults = SlidewinFaults->start(
+    url => $fake->url, apart => 1, redis => 'timeout=2s',
+    http => join('', map {
+        my $algorithm = $_;
+        map { "slidewin_zone \$arg_k zone=${algorithm}_$_:1m rate=2r/d"
+              . " algorithm=$algorithm store=of_$_ on_error=$_;\n"
+        } @SlidewinFaults::MODES;
+    } @algorithms),
+    server => join('', map {
+        my $algorithm = $_;
+        map { "location = /${algorithm}_$_ { slidewin zone=${algorithm}_$_;"
+              . " empty_gif; }\n" } @SlidewinFaults::MODES;
+    } @algorithms));
+
+ok($faults->well, 'Redis is asked');
+$faults->decides('an honest answer');
+$faults->note;
+
+for my $i (0 .. $#cases) {
+    my $before = $fake->checks("case$i");
+
+    BAIL_OUT('nginx does not get well') if !$faults->well;
+    $faults->fails($cases[$i][0], "case$i");
+
+    cmp_ok($fake->checks("case$i") - $before, '>=', 3,
+           '... and it was asked for each');
+}
+
+for my $algorithm (@algorithms) {
+    for my $i (0 .. $#pairs) {
+        BAIL_OUT('nginx does not get well') if !$faults->well;
+
+        for my $mode (@SlidewinFaults::MODES) {
+            is($faults->ask("${algorithm}_$mode", "pair$i"),
+               $SlidewinFaults::FAILED{$mode},
+               "$algorithm, $pairs[$i][0]: on_error=$mode decides");
+        }
+    }
+
+    ok($faults->well, 'Redis is asked');
+    is($faults->ask("${algorithm}_closed", 'honest'), $SlidewinFaults::DECIDED,
+       "$algorithm: an honest answer");
+}
+
+$faults->recovers('in the end');
+$faults->clean;
+
+done_testing();

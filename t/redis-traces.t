@@ -1,0 +1,315 @@
+# The scripts decide as sw_window does, not only on single steps: random traces
+# of takes, peeks and give backs, with policies that change and, in half of
+# them, a clock that steps. In the other half keys expire as they would have on
+# that clock, so that a time to live which is too short shows.
+#
+# SLIDEWIN_SEED repeats a run, SLIDEWIN_TRACES says how many.
+
+use strict;
+use warnings;
+
+use Test::More;
+
+use SlidewinOracle;
+use SlidewinRedis;
+
+my %letter = (counter => 'c', fixed => 'f', strict => 's', log => 'l');
+my @algorithms = sort keys %letter;
+
+my $traces = $ENV{SLIDEWIN_TRACES} || 3000;
+my $seed = $ENV{SLIDEWIN_SEED} || 20240607;
+
+# In front of the scripts: the times of a trace are not those of the server, so
+# it keeps account of a key's end itself.
+my $shim = <<'END';
+local redis = (function(real)
+    local now, window = tonumber(ARGV[2]), tonumber(ARGV[5])
+    local steps = ARGV[#ARGV] == 'steps'
+    local ends = real.call('GET', 'ends')
+    if ends and not steps and now >= tonumber(ends) then
+        real.call('DEL', 'k', 'ends')
+    end
+    return { error_reply = real.error_reply, call = function(...)
+        local verb, key, value, option, ttl = ...
+        if verb == 'SET' and option == 'PX' then
+            ttl = tonumber(ttl)
+            if ttl < 1 or ttl > 2 * window then
+                real.call('RPUSH', 'bad', 'TTL ' .. ttl)
+            end
+            real.call('SET', 'ends', string.format('%.0f', now + ttl))
+            return real.call('SET', key, value)
+        elseif verb == 'SET' and option ~= 'KEEPTTL' then
+            real.call('RPUSH', 'bad', 'SET without TTL')
+        elseif verb == 'APPEND'
+            and real.call('EXISTS', key, 'ends') ~= 2
+        then
+            real.call('RPUSH', 'bad', 'APPEND without TTL')
+        end
+        return real.call(...)
+    end }
+end)(redis)
+END
+
+my $oracle = SlidewinOracle->new;
+
+sub pick { return $_[rand @_] }
+
+sub between { my ($low, $high) = @_; return $low + int rand $high - $low + 1 }
+
+my @small = (1, 2, 3, 4, 5, 7, 10, 12, 13, 16, 17, 24, 30, 41, 60, 64, 100);
+
+# a log may forget what left a window, so one that grows is another matter
+sub policy {
+    my ($longest) = @_;
+    my $algorithm = pick(@algorithms);
+    my $window = rand 10 < 8 ? pick(@small)
+                             : pick(1000, 60000, 86400000, 4294967295,
+                                    between(1, 4294967295));
+
+    if ($algorithm eq 'log') {
+        $window = $$longest if $window > $$longest;
+        $$longest = $window;
+    }
+
+    my $most = int 9007199254740991 / $window;
+    $most = 4294967295 if $most > 4294967295 && $algorithm eq 'log';
+
+    my $limit = rand 10 < 9 ? between(1, 12)
+                            : pick($most, between(1, $most), 60);
+    my $slices = 0;
+
+    if ($algorithm eq 'strict') {
+        $slices = $window < 100 ? $window : 100;
+        $slices = pick(1, $slices, between(1, $slices), 16 < $slices ? 16 : 1);
+    }
+
+    return { algorithm => $algorithm, limit => $limit, window => $window,
+             slices => $slices };
+}
+
+sub step {
+    my ($p) = @_;
+    my $w = $p->{window};
+
+    return pick(0, 0, 0, 1, 1, $w - 1, $w, between(0, 3 * $w + 3),
+                between(0, int($w / 4) + 1), between(0, int($w / 4) + 1),
+                between(0, $w), between(0, $w));
+}
+
+sub cost {
+    my ($p) = @_;
+    my $l = $p->{limit};
+
+    return pick(0, $l, between(1, $l), between(1, int($l / 2) + 1), 1, 1, 1,
+                1, 1, rand 10 < 1 ? $l + 1 : 1);
+}
+
+# A list of { verb, policy, now, cost, stamp }.
+sub trace {
+    my ($steps) = @_;
+    my $longest = 4294967295;
+    my $p = policy(\$longest);
+    my $now = pick(1, between(1, 500), 1700000000000 + between(0, 1000),
+                   between(1, 400) * 4294967296 - between(0, 200));
+    my @trace;
+
+    for (1 .. 30) {
+        $now += step($p);
+
+        if ($steps && rand 10 < 2) {
+            $now -= pick(step($p), 2 * step($p), 3 * step($p));
+            $now = 1 if $now < 1;
+        }
+
+        if (rand 20 < 1) {
+            $p = policy(\$longest);
+        } elsif (rand 20 < 1) {
+            $p = { %$p, limit => between(1, $p->{limit}) };
+        }
+
+        # The stamp of a give back is known when the take has been answered.
+        # Where units went when the clock stepped in between is not asked.
+        push @trace, { verb => !$steps && rand 8 < 1 ? 'give' : 'take',
+                       policy => $p,
+                       now => $now, cost => cost($p) };
+    }
+
+    return @trace;
+}
+
+# What C says to it; fills in which take a give back is of.
+sub expect {
+    my ($trace, $steps) = @_;
+    my @counted;
+
+    $oracle->ask('N');
+
+    for my $op (@$trace) {
+        if ($op->{verb} eq 'give') {
+            my $take = @counted ? $counted[-1 - int rand(@counted) ** rand]
+                                : $op;
+            my $own = $take->{policy};
+
+            # C may have dropped by now what a clock that steps back brings
+            # into the window again when the newest entry is given back
+            if ($steps && grep { $_->{algorithm} eq 'log' } $own,
+                                                            $op->{policy})
+            {
+                $op->{verb} = 'take';
+
+            } else {
+                $op->{stamp} = $take == $op ? $op->{now}
+                                            : $take->{after}{stamp};
+                $op->{policy} = $own if rand 4 >= 1;
+                $op->{cost} = $take->{cost} if rand 4 >= 1;
+            }
+        }
+
+        my $line = SlidewinOracle::policy($op->{policy})
+                   . " $op->{now} $op->{cost}";
+
+        if ($op->{verb} eq 'give') {
+            $oracle->ask("G $line $op->{stamp}");
+            next;
+        }
+
+        my ($answer) = $oracle->ask("T $line");
+        @$op{qw(counted before after)} = SlidewinOracle::taken($answer);
+        push @counted, $op if $op->{counted};
+    }
+
+    return;
+}
+
+sub command {
+    my ($redis, $op, $number, $steps) = @_;
+    my $p = $op->{policy};
+    my @takes = SlidewinRedis::takes($letter{$p->{algorithm}});
+    my ($script, $last) = $op->{verb} eq 'take'
+                          ? ($takes[$number % @takes], 0)
+                          : ('give_back', $op->{stamp});
+
+    return ['EVALSHA', $redis->{sha}{$script}, 1, 'k', $number, $op->{now},
+            $letter{$p->{algorithm}}, $p->{limit}, $p->{window}, $p->{slices},
+            $op->{cost}, $last, $steps ? 'steps' : ''];
+}
+
+sub show {
+    my ($op) = @_;
+
+    return join ' ', $op->{verb},
+                (map { "$_=$op->{policy}{$_}" } qw(algorithm limit window
+                                                   slices)),
+                map { defined $op->{$_} ? "$_=$op->{$_}" : () }
+                    qw(now cost stamp);
+}
+
+sub show_verdict {
+    my ($counted, $v) = @_;
+
+    return "counted=$counted "
+           . join ' ', map { "$_=$v->{$_}" } sort keys %$v;
+}
+
+# Nothing, or what is wrong.
+sub disagree {
+    my ($redis, $trace, $steps) = @_;
+    my $number = 0;
+
+    my @replies = $redis->{client}->call_all(
+        ['FLUSHALL'],
+        (map { command($redis, $_, ++$number, $steps) } @$trace),
+        ['LRANGE', 'bad', 0, -1]);
+    shift @replies;
+    my $bad = pop @replies;
+
+    return "@$bad" if @$bad;
+
+    my @asked;
+
+    for my $i (0 .. $#$trace) {
+        my ($op, $reply) = ($trace->[$i], $replies[$i]);
+
+        return "step $i: $reply" if ref $reply ne 'ARRAY';
+        return "step $i: another number" if $reply->[0] != $i + 1;
+        next if $op->{verb} eq 'give';
+
+        my ($n, $now, @numbers) = @$reply;
+        push @asked, [$i, 'P ' . SlidewinOracle::policy($op->{policy})
+                          . " $now $op->{cost} @numbers"];
+    }
+
+    my @answers = $oracle->ask(map { $_->[1] } @asked);
+
+    for my $asked (@asked) {
+        my ($i, $op) = ($asked->[0], $trace->[$asked->[0]]);
+        my ($counted, $got) = SlidewinOracle::proven(shift @answers)
+            or return "step $i: not taken for true: $asked->[1]";
+        my $want = $op->{counted} ? $op->{after} : $op->{before};
+
+        # a log above its limit: the script knows when this cost fits, not
+        # when some other would
+        delete @$got{more}, delete $want->{more}
+            if $op->{policy}{algorithm} eq 'log'
+               && $want->{level} > $op->{policy}{limit};
+
+        my ($was, $must) = (show_verdict($counted, $got),
+                            show_verdict($op->{counted}, $want));
+        return "step $i: $was, must be $must" if $was ne $must;
+    }
+
+    return;
+}
+
+my @engines = SlidewinRedis::engines();
+
+for my $binary (@engines) {
+    my $redis = SlidewinRedis->start(binary => $binary);
+    my $engine = $redis->version;
+
+    $redis->{client} = $redis->client;
+    $redis->{sha}{$_} = $redis->command('SCRIPT', 'LOAD',
+                                        $shim . SlidewinRedis::script($_))
+        for SlidewinRedis::scripts();
+
+    for my $steps (0, 1) {
+        my ($n, %seen, @bad) = (0);
+
+        srand $seed + $steps;
+
+        for (1 .. $traces / 2 / @engines) {
+            my @trace = trace($steps);
+            expect(\@trace, $steps);
+            my $bad = disagree($redis, \@trace, $steps);
+            $n++;
+
+            $seen{$_->{policy}{algorithm}}
+                 {$_->{verb} eq 'give' ? 'give' : $_->{before}{admitted}}++
+                for @trace;
+
+            if ($bad) {
+                push @bad, $bad;
+                if (@bad == 1) {
+                    diag("$_: " . show($trace[$_])) for 0 .. $#trace;
+                    diag($bad);
+                }
+                last if @bad == 20;
+            }
+        }
+
+        is(scalar @bad, 0, "$engine: $n traces"
+           . ($steps ? ', the clock steps' : ''));
+
+        my @least = sort { $a <=> $b } map {
+            @{$seen{$_}}{0, 1, $steps ? () : 'give'}
+        } @algorithms;
+        cmp_ok($least[0], '>', $n / 10,
+               "$engine: each algorithm admitted, refused and gave back");
+    }
+
+    $redis->remove;
+}
+
+diag("seed $seed");
+
+done_testing();

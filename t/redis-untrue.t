@@ -1,0 +1,89 @@
+# An answer to this very request that cannot be true is the trouble of its key:
+# the connection stays, and those who wait on it are decided by Redis.
+
+use strict;
+use warnings;
+
+use SlidewinFake;
+use SlidewinFaults;
+use Test::More;
+
+# the honest numbers, changed: number, time, admitted, counted, total, oldest,
+# newest, when it fits
+sub changed {
+    my ($change) = @_;
+
+    return sub {
+        my ($c, $command) = @_;
+
+        $c->forget($command);
+        my @numbers = $c->take($command);
+        $change->(\@numbers);
+        $c->send(SlidewinFake::integers(@numbers));
+    };
+}
+
+my %untrue = (
+    uncounted => changed(sub { $_[0][3] = 0 }),
+    refused => changed(sub { $_[0][2] = 0 }),
+    negative => changed(sub { $_[0][4] = -1 }),
+    excess => changed(sub { $_[0][4] = 1000 }),
+    odd => changed(sub { $_[0][2] = 2 }),
+    future => changed(sub { $_[0][6] = $_[0][1] + 4_000_000 }),
+);
+
+my $fake = SlidewinFake->start(modes => {
+    %untrue,
+    first => sub {
+        my ($c, $command) = @_;
+
+        $c->pause(0.3);
+        $c->send($c->answer($command));
+    },
+});
+my $faults = SlidewinFaults->start(url => $fake->url,
+                                   redis => 'timeout=5s connect_timeout=20s');
+my $nginx = $faults->nginx;
+my @clients = map { $nginx->client } 1 .. 12;
+
+$_->get('/free') for @clients;
+ok($faults->well, 'Redis is asked');
+$faults->note;
+
+for my $name (sort keys %untrue) {
+    for my $mode (@SlidewinFaults::MODES) {
+        my ($first, @others) = @clients;
+        my $checks = $fake->checks;
+
+        # all are asked before the first is answered
+        $first->request('/well_local?k=first');
+        ok(SlidewinNginx::until_true(sub { $fake->checks > $checks }, 10),
+           "$name, on_error=$mode: under way");
+        $others[$_]->request($_ == 5 ? "/$mode?k=$name"
+                                     : '/closed?k=' . SlidewinFaults::fresh())
+            for 0 .. $#others;
+
+        is(SlidewinFaults::told($first->answer), '200 PASSED redis',
+           '... the first is decided by Redis');
+
+        my @told = map { SlidewinFaults::told($_->answer) } @others;
+        my ($own) = splice @told, 5, 1;
+
+        unlike($own, qr/redis/, '... the one is not');
+        like($own, { local => qr/ fallback/, open => qr/ fail_open$/,
+                     closed => qr/ fail_closed$/ }->{$mode}, "... but by $mode");
+        is(join(', ', @told), join(', ', ('200 PASSED redis') x @told),
+           '... all others are');
+    }
+}
+
+is($fake->accepts, 1, 'all on one connection');
+is($faults->lines(qr/is (?:lost|not asked)/), 0, '... that nobody gave up');
+cmp_ok($faults->lines(qr/has something else under the key/), '>=', 1,
+       '... and the log says why');
+
+$faults->recovers('in the end');
+$_->close for @clients;
+$faults->clean;
+
+done_testing();

@@ -1,0 +1,187 @@
+
+/*
+ * One client of one policy, kept as a store would keep it: memory of exactly
+ * the size that was asked for, a log that grows when it wants to.
+ */
+
+
+#ifndef _CLIENT_H_INCLUDED_
+#define _CLIENT_H_INCLUDED_
+
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sw_window.h"
+
+
+typedef struct {
+    sw_policy_t   policy;
+    sw_state_t   *state;
+    uint32_t      room;            /* a log never gets more; 0: all it wants */
+} client_t;
+
+
+static const char *const  client_algorithms[] = {
+    "counter", "fixed", "strict", "log"
+};
+
+
+static inline void *
+client_alloc(size_t size)
+{
+    void  *p;
+
+    p = malloc(size);
+
+    if (p == NULL) {
+        abort();
+    }
+
+    /* nothing may rely on zeroed memory */
+
+    return memset(p, 0xa5, size);
+}
+
+
+static inline void
+client_init(client_t *client, const sw_policy_t *policy, int64_t now,
+    uint32_t room)
+{
+    uint32_t         first;
+    sw_log_entry_t  *ring;
+
+    client->policy = *policy;
+    client->state = client_alloc(sw_state_size(policy));
+    client->room = room;
+
+    first = room ? room : 1;
+    ring = NULL;
+
+    if (policy->algorithm == SW_LOG) {
+        ring = client_alloc(first * sizeof(sw_log_entry_t));
+    }
+
+    sw_state_init(client->state, policy, now, ring, first);
+}
+
+
+static inline void
+client_free(client_t *client)
+{
+    if (client->state->algorithm == SW_LOG) {
+        free(client->state->u.log.entries);
+    }
+
+    free(client->state);
+}
+
+
+static inline void
+client_copy(client_t *to, const client_t *from)
+{
+    size_t     size;
+    sw_log_t  *log;
+    void      *ring;
+
+    *to = *from;
+
+    size = sw_state_size(&from->policy);
+    to->state = client_alloc(size);
+    memcpy(to->state, from->state, size);
+
+    if (from->policy.algorithm == SW_LOG) {
+        log = &to->state->u.log;
+        ring = client_alloc(log->room * sizeof(sw_log_entry_t));
+        memcpy(ring, log->entries, log->room * sizeof(sw_log_entry_t));
+        log->entries = ring;
+    }
+}
+
+
+static inline void
+client_check(client_t *client, int64_t now, int64_t cost, sw_verdict_t *v)
+{
+    sw_window_check(client->state, &client->policy, now, cost, v);
+}
+
+
+static inline int
+client_admits(client_t *client, int64_t now, int64_t cost)
+{
+    return sw_window_admits(client->state, &client->policy, now, cost);
+}
+
+
+static inline int64_t
+client_add(client_t *client, int64_t now, int64_t cost)
+{
+    uint32_t  room;
+
+    if (client->policy.algorithm == SW_LOG && client->room == 0) {
+        room = sw_log_wants(client->state, &client->policy);
+
+        if (room) {
+            free(sw_log_move(client->state,
+                             client_alloc(room * sizeof(sw_log_entry_t)),
+                             room));
+        }
+    }
+
+    return sw_window_add(client->state, &client->policy, now, cost);
+}
+
+
+static inline int
+client_take(client_t *client, int64_t now, int64_t cost, int64_t *stamp)
+{
+    int64_t  when;
+
+    if (!client_admits(client, now, cost)) {
+        return 0;
+    }
+
+    when = cost ? client_add(client, now, cost) : now;
+
+    if (stamp) {
+        *stamp = when;
+    }
+
+    return 1;
+}
+
+
+static inline void
+client_give_back(client_t *client, int64_t now, int64_t cost, int64_t stamp)
+{
+    sw_window_give_back(client->state, &client->policy, now, cost, stamp);
+}
+
+
+/* as a store does when it meets a state of another policy; 1 if it carried */
+
+static inline int
+client_change(client_t *client, const sw_policy_t *policy, int64_t now)
+{
+    int64_t   used;
+    client_t  old;
+
+    if (sw_state_matches(client->state, policy)) {
+        client->policy = *policy;
+        return 0;
+    }
+
+    old = *client;
+    used = sw_state_used(old.state, now);
+
+    client_init(client, policy, now, old.room);
+    sw_state_carry(client->state, policy, now, used);
+
+    client_free(&old);
+
+    return 1;
+}
+
+
+#endif /* _CLIENT_H_INCLUDED_ */

@@ -1,0 +1,247 @@
+
+/*
+ * A reply made of bytes: whatever numbers they are, the verdict is sound or
+ * there is none, and it is the window's own on the same state.
+ */
+
+
+#include "client.h"
+#include "fuzz.h"
+#include "sw_proto.h"
+
+
+#define NUMBERS  (5 + SW_SLICES_MAX)
+
+
+typedef struct {
+    const uint8_t  *p;
+    size_t          left;
+} stream_t;
+
+
+static int64_t next(stream_t *s, int64_t low, int64_t high);
+static void next_policy(stream_t *s, sw_policy_t *policy);
+static void next_numbers(stream_t *s, const sw_policy_t *policy, int64_t now,
+    int64_t *numbers);
+static void same_as_window(const int64_t *numbers, const sw_policy_t *policy,
+    int64_t now, int64_t cost, const sw_verdict_t *v);
+
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    int           counted;
+    int64_t       now, cost, most, *numbers;
+    stream_t      s;
+    sw_policy_t   policy;
+    sw_verdict_t  v;
+
+    s.p = data;
+    s.left = size;
+
+    next_policy(&s, &policy);
+
+    now = next(&s, 0, 3) ? next(&s, 1, SW_PRODUCT_MAX / SW_SLICES_MAX)
+                         : next(&s, INT64_MIN / 2, INT64_MAX / 2 - 1);
+    cost = next(&s, 0, 3) ? next(&s, 0, policy.limit + 1)
+                          : next(&s, 0, SW_PRODUCT_MAX);
+
+    /* no more than it may look at */
+
+    numbers = malloc(sw_proto_numbers(&policy) * sizeof(int64_t));
+    next_numbers(&s, &policy, now, numbers);
+
+    counted = -1;
+    memset(&v, 0x5a, sizeof(v));
+
+    if (sw_proto_verdict(numbers, &policy, now, cost, &counted, &v) != SW_OK)
+    {
+        free(numbers);
+        return 0;
+    }
+
+    most = 3 * policy.window + 1;
+
+    fuzz_check(now > 0);
+    fuzz_check(counted == numbers[1]);
+    fuzz_check(v.admitted == numbers[0]);
+    fuzz_check(counted <= v.admitted);
+    fuzz_check(v.remaining >= 0 && v.remaining <= policy.limit);
+    fuzz_check(v.admitted == ((counted ? 0 : cost) <= v.remaining));
+    fuzz_check(v.level >= 0);
+    fuzz_check(v.stamp >= now && v.stamp <= now + policy.window);
+    fuzz_check(v.reset >= 0 && v.reset <= most);
+    fuzz_check(v.more > 0 && v.more <= most);
+
+    if (v.admitted) {
+        fuzz_check(v.retry == 0);
+
+    } else if (cost > policy.limit) {
+        fuzz_check(v.retry == SW_NEVER);
+
+    } else {
+        fuzz_check(v.retry > 0 && v.retry <= most);
+    }
+
+    if (counted) {
+        fuzz_check(cost > 0 && cost <= policy.limit);
+        fuzz_check(v.level >= cost * v.scale);
+        fuzz_check(v.level <= policy.limit * v.scale);
+    }
+
+    same_as_window(numbers, &policy, now, counted ? 0 : cost, &v);
+
+    free(numbers);
+
+    return 0;
+}
+
+
+/* as many bytes as the range needs; zeros when there are none left */
+
+static int64_t
+next(stream_t *s, int64_t low, int64_t high)
+{
+    uint64_t  value, range;
+
+    value = 0;
+
+    for (range = (uint64_t) high - (uint64_t) low; range; range >>= 8) {
+        value <<= 8;
+
+        if (s->left) {
+            value |= *s->p++;
+            s->left--;
+        }
+    }
+
+    range = (uint64_t) high - (uint64_t) low + 1;
+
+    return (int64_t) ((uint64_t) low + value % range);
+}
+
+
+static void
+next_policy(stream_t *s, sw_policy_t *policy)
+{
+    policy->algorithm = (sw_algorithm_e) next(s, SW_COUNTER, SW_LOG);
+    policy->slices = 0;
+
+    if (next(s, 0, 3)) {
+        policy->window = next(s, 1, 128);
+        policy->limit = next(s, 1, 64);
+
+    } else {
+        policy->window = next(s, 1, SW_WINDOW_MAX);
+        policy->limit = next(s, 1, SW_PRODUCT_MAX / policy->window);
+
+        if (policy->algorithm == SW_LOG
+            && policy->limit > SW_LOG_LIMIT_MAX)
+        {
+            policy->limit = SW_LOG_LIMIT_MAX;
+        }
+    }
+
+    if (policy->algorithm == SW_STRICT) {
+        policy->slices = next(s, 1, policy->window < SW_SLICES_MAX
+                                    ? policy->window : SW_SLICES_MAX);
+    }
+
+    fuzz_check(sw_policy_error(policy) == NULL);
+}
+
+
+/* anything, or something near what would be true */
+
+static void
+next_numbers(stream_t *s, const sw_policy_t *policy, int64_t now,
+    int64_t *numbers)
+{
+    size_t   i, n;
+    int64_t  near;
+
+    n = sw_proto_numbers(policy);
+    numbers[0] = next(s, 0, 1);
+    numbers[1] = next(s, 0, 1);
+
+    for (i = 2; i < n; i++) {
+        near = 0;
+
+        if (policy->algorithm == SW_LOG) {
+            near = i == 2 ? 0 : now;
+
+        } else if (i == 2 && now > 0 && now <= SW_PRODUCT_MAX / SW_SLICES_MAX)
+        {
+            near = now * (policy->slices ? policy->slices : 1)
+                   / policy->window;
+        }
+
+        switch (next(s, 0, 7)) {
+
+        case 0:
+            numbers[i] = next(s, INT64_MIN, INT64_MAX - 1);
+            break;
+
+        case 1:
+            numbers[i] = next(s, 0, SW_PRODUCT_MAX + 1);
+            break;
+
+        case 2:
+            numbers[i] = near + next(s, -policy->window - 1,
+                                     policy->window + 1);
+            break;
+
+        default:
+            numbers[i] = near + next(s, -2, policy->limit < 1000
+                                            ? policy->limit + 2 : 1002);
+            break;
+        }
+    }
+}
+
+
+/* a log tells too little of itself to be made again */
+
+static void
+same_as_window(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
+    int64_t cost, const sw_verdict_t *v)
+{
+    int64_t       i;
+    client_t      client;
+    sw_state_t   *state;
+    sw_verdict_t  wanted;
+
+    if (policy->algorithm == SW_LOG) {
+        fuzz_check(v->level == numbers[2] && v->scale == 1);
+        return;
+    }
+
+    client_init(&client, policy, now, 0);
+    state = client.state;
+
+    if (policy->algorithm == SW_STRICT) {
+        state->u.slices.index = numbers[2];
+
+        for (i = 0; i <= policy->slices; i++) {
+            state->u.slices.units[i] = numbers[3 + i];
+        }
+
+    } else {
+        state->u.pair.index = numbers[2];
+        state->u.pair.prev = numbers[3];
+        state->u.pair.curr = numbers[4];
+    }
+
+    client_check(&client, now, cost, &wanted);
+
+    fuzz_check(v->admitted == wanted.admitted);
+    fuzz_check(v->remaining == wanted.remaining);
+    fuzz_check(v->retry == wanted.retry);
+    fuzz_check(v->more == wanted.more);
+    fuzz_check(v->reset == wanted.reset);
+    fuzz_check(v->level == wanted.level);
+    fuzz_check(v->scale == wanted.scale);
+    fuzz_check(v->stamp == wanted.stamp);
+
+    client_free(&client);
+}

@@ -1,0 +1,678 @@
+
+/*
+ * The numbers that come back from a script: the verdict they make is that of
+ * the window itself, and numbers that cannot be true make none.
+ */
+
+
+#include <string.h>
+
+#include "sw_proto.h"
+#include "sw_rate.h"
+#include "trace.h"
+
+
+#define TRACES    2000
+#define STEPS     40
+#define GARBAGE   200000
+#define NUMBERS   (5 + SW_SLICES_MAX)
+
+
+/* what a script says of a client, and what it must be understood as */
+
+typedef struct {
+    sw_policy_t    policy;
+    int64_t        now;
+    int64_t        cost;
+    int64_t        numbers[NUMBERS];
+    sw_verdict_t   verdict;
+    int            counted;
+    int            lowered;        /* below what is used */
+} answer_t;
+
+
+static void texts(void);
+static void truths(sw_algorithm_e algorithm);
+static void lies(sw_algorithm_e algorithm);
+static void garbage(sw_algorithm_e algorithm);
+static void limits(void);
+static void huge(void);
+
+static void answer(answer_t *a, client_t *client, int64_t now, int64_t cost,
+    int count);
+static void answer_log(int64_t *numbers, const client_t *client,
+    int64_t cost, int admitted);
+static int understood(const answer_t *a);
+static int refused(const answer_t *a, size_t n, int64_t value);
+static int sound(const answer_t *a, int counted, const sw_verdict_t *v);
+static void show(const answer_t *a);
+
+
+int
+main(void)
+{
+    int  i;
+
+    tap_diag("seed %llu", (unsigned long long) tap_seed(6379));
+
+    texts();
+
+    for (i = SW_COUNTER; i <= SW_LOG; i++) {
+        truths((sw_algorithm_e) i);
+        lies((sw_algorithm_e) i);
+        garbage((sw_algorithm_e) i);
+    }
+
+    limits();
+    huge();
+
+    return tap_done();
+}
+
+
+static void
+texts(void)
+{
+    int          i, good;
+    char         text[SW_PROTO_TEXT];
+    sw_policy_t  policy;
+
+    static const struct {
+        int64_t      number;
+        const char  *text;
+    } numbers[] = {
+        { 0, "0" },
+        { 1, "1" },
+        { -1, "-1" },
+        { 9007199254740991, "9007199254740991" },
+        { INT64_MAX, "9223372036854775807" },
+        { INT64_MIN, "-9223372036854775808" },
+    };
+
+    good = 1;
+
+    for (i = 0; i < 6; i++) {
+        memset(text, 'x', sizeof(text));
+        good = good
+               && sw_proto_number(text, numbers[i].number)
+                  == strlen(numbers[i].text)
+               && strcmp(text, numbers[i].text) == 0;
+    }
+
+    tap_ok(good, "numbers as text");
+
+    tap_ok(strcmp(sw_proto_algorithm(SW_COUNTER), "c") == 0
+           && strcmp(sw_proto_algorithm(SW_FIXED), "f") == 0
+           && strcmp(sw_proto_algorithm(SW_STRICT), "s") == 0
+           && strcmp(sw_proto_algorithm(SW_LOG), "l") == 0,
+           "the letters of the algorithms");
+
+    memset(&policy, 0, sizeof(policy));
+    good = 1;
+
+    policy.algorithm = SW_COUNTER;
+    good = good && sw_proto_numbers(&policy) == 5;
+    policy.algorithm = SW_FIXED;
+    good = good && sw_proto_numbers(&policy) == 5;
+    policy.algorithm = SW_LOG;
+    good = good && sw_proto_numbers(&policy) == 6;
+    policy.algorithm = SW_STRICT;
+
+    for (policy.slices = 1; policy.slices <= SW_SLICES_MAX; policy.slices++) {
+        good = good && sw_proto_numbers(&policy)
+                       == 4 + (size_t) policy.slices;
+    }
+
+    tap_ok(good, "how many numbers an algorithm has");
+}
+
+
+/* random clients, lowered limits and clocks that step back included */
+
+static void
+truths(sw_algorithm_e algorithm)
+{
+    int          i, j, good, taken, refusals, peeks, never;
+    int64_t      now, back;
+    answer_t     a;
+    client_t     client;
+    sw_policy_t  policy;
+
+    good = 1;
+    taken = refusals = peeks = never = 0;
+
+    for (i = 0; i < TRACES && good; i++) {
+        trace_policy(&policy, algorithm);
+        now = trace_start() + 1 + 3 * policy.window;
+
+        client_init(&client, &policy, now, 0);
+
+        for (j = 0; j < STEPS && good; j++) {
+            now += trace_step(&policy);
+
+            if (tap_rand(0, 19) == 0) {
+                client.policy.limit = tap_rand(1, policy.limit);
+            }
+
+            if (tap_rand(0, 19) == 0) {
+                back = tap_rand(0, 2 * policy.window);
+                now = now - back > 0 ? now - back : now;
+            }
+
+            answer(&a, &client, now,
+                   tap_rand(0, 9) ? trace_cost(&client.policy)
+                                  : client.policy.limit + 1,
+                   tap_rand(0, 5) != 0);
+
+            taken += a.counted;
+            refusals += !a.numbers[0];
+            peeks += (a.cost == 0);
+            never += (a.verdict.retry == SW_NEVER);
+
+            good = understood(&a);
+        }
+
+        client_free(&client);
+    }
+
+    tap_ok(good && taken && refusals && peeks && never,
+           "%s: the verdict is the window's, %d taken, %d refused",
+           client_algorithms[algorithm], taken, refusals);
+}
+
+
+/* each number of a true answer, wrong in every way that shows */
+
+static void
+lies(sw_algorithm_e algorithm)
+{
+    int          i, j, good, told;
+    size_t       n, k;
+    int64_t      now, value, window;
+    answer_t     a;
+    client_t     client;
+    sw_policy_t  policy;
+
+    static const int64_t  never[] = {
+        -1, INT64_MIN, INT64_MAX, SW_PRODUCT_MAX + 1, -SW_PRODUCT_MAX
+    };
+
+    good = 1;
+    told = 0;
+
+    for (i = 0; i < TRACES && good; i++) {
+        trace_policy(&policy, algorithm);
+        now = trace_start() + 1 + 3 * policy.window;
+
+        client_init(&client, &policy, now, 0);
+
+        for (j = 0; j < STEPS / 4 && good; j++) {
+            now += trace_step(&policy);
+            window = policy.window;
+
+            answer(&a, &client, now, trace_cost(&policy), tap_rand(0, 3) != 0);
+            n = sw_proto_numbers(&policy);
+
+            /* no number is any of these, whatever it stands for */
+
+            for (k = 0; k < n && good; k++) {
+                value = never[tap_rand(0, 4)];
+                good = refused(&a, k, value);
+                told++;
+            }
+
+            /* admitted and counted are two yeses or noes that agree */
+
+            good = good && refused(&a, 0, 2) && refused(&a, 1, 2);
+
+            if (good && a.counted) {
+                good = refused(&a, 0, 0);
+
+            } else if (good) {
+                good = refused(&a, 0, !a.numbers[0]);
+            }
+
+            if (good && !a.numbers[0]) {
+                good = refused(&a, 1, 1);
+            }
+
+            if (good && a.cost == 0) {
+                good = refused(&a, 1, 1);
+            }
+
+            /* a state of another time */
+
+            switch (algorithm) {
+
+            case SW_LOG:
+                if (a.numbers[2] == 0) {
+                    break;
+                }
+
+                good = good
+                       && refused(&a, 3, now - window)
+                       && refused(&a, 3, a.numbers[4] + 1)
+                       && refused(&a, 4, now + window + 1)
+                       && refused(&a, 4, a.numbers[3] - 1)
+                       && refused(&a, 4, a.numbers[3] + window);
+
+                if (good && !a.numbers[0] && a.cost <= policy.limit) {
+                    good = refused(&a, 5, a.numbers[3] - 1)
+                           && refused(&a, 5, a.numbers[4] + 1)
+                           && refused(&a, 5, 0);
+                }
+
+                if (good && a.counted) {
+                    good = refused(&a, 2, 0)
+                           && refused(&a, 2, a.cost - 1)
+                           && refused(&a, 2, policy.limit + 1);
+                }
+
+                break;
+
+            case SW_STRICT:
+                good = good
+                       && refused(&a, 2, now * policy.slices / window - 1)
+                       && refused(&a, 2, now * policy.slices / window
+                                         + policy.slices + 1)
+                       && refused(&a, 2, 0) == (now * policy.slices
+                                                / window > 0);
+                break;
+
+            default:
+                good = good
+                       && refused(&a, 2, now / window - 1)
+                       && refused(&a, 2, now / window + 2)
+                       && refused(&a, 3, SW_PRODUCT_MAX / window + 1)
+                       && refused(&a, 4, SW_PRODUCT_MAX / window + 1);
+
+                if (good && a.counted) {
+                    good = refused(&a, 4, policy.limit + 1);
+                }
+
+                break;
+            }
+
+            /* a limit that is used up admits nothing more */
+
+            if (good && a.numbers[0] && !a.counted && a.cost
+                && algorithm != SW_LOG)
+            {
+                k = algorithm == SW_STRICT ? 3 : 4;
+                good = refused(&a, k, policy.limit);
+            }
+        }
+
+        client_free(&client);
+    }
+
+    tap_ok(good, "%s: a number that is wrong is found out, %d times",
+           client_algorithms[algorithm], told);
+}
+
+
+static void
+garbage(sw_algorithm_e algorithm)
+{
+    int           i, good, counted, accepted;
+    size_t        k, n;
+    int64_t       near[8];
+    answer_t      a;
+    sw_verdict_t  v;
+
+    good = 1;
+    accepted = 0;
+
+    for (i = 0; i < GARBAGE && good; i++) {
+        trace_policy(&a.policy, algorithm);
+
+        a.now = tap_rand(0, 9) ? trace_start() + 1
+                               : tap_rand(-5, INT64_MAX / 2);
+        a.cost = tap_rand(0, 3) ? trace_cost(&a.policy)
+                                : tap_rand(0, SW_PRODUCT_MAX);
+
+        near[0] = a.now;
+        near[1] = a.now / a.policy.window;
+        near[2] = a.policy.slices
+                  ? a.now % (1LL << 52) * a.policy.slices / a.policy.window
+                  : 0;
+        near[3] = a.policy.limit;
+        near[4] = a.policy.window;
+        near[5] = 0;
+        near[6] = a.now - a.policy.window;
+        near[7] = SW_PRODUCT_MAX;
+
+        n = sw_proto_numbers(&a.policy);
+        a.numbers[0] = tap_rand(0, 1);
+        a.numbers[1] = tap_rand(0, 1);
+
+        for (k = 2; k < n; k++) {
+            a.numbers[k] = tap_rand(0, 15) ? near[tap_rand(0, 7)]
+                                             + tap_rand(-2, 2)
+                                           : tap_rand(-1, 1LL << 62);
+
+            if (k >= 3 && algorithm != SW_LOG && tap_rand(0, 3)) {
+                a.numbers[k] = tap_rand(0, 3);
+            }
+        }
+
+        memset(&v, 0x5a, sizeof(v));
+        counted = -1;
+
+        if (sw_proto_verdict(a.numbers, &a.policy, a.now, a.cost, &counted,
+                             &v)
+            != SW_OK)
+        {
+            continue;
+        }
+
+        accepted++;
+        good = sound(&a, counted, &v);
+    }
+
+    tap_ok(good && accepted, "%s: of %d answers by chance %d could be true",
+           client_algorithms[algorithm], i, accepted);
+}
+
+
+static void
+limits(void)
+{
+    int           counted;
+    sw_policy_t   policy;
+    sw_verdict_t  v;
+
+    static const int64_t  numbers[] = { 1, 1, 0, 0, 1 };
+    static const int64_t  late[] = { 1, 1, 1LL << 40, 0, 1 };
+
+    policy.algorithm = SW_COUNTER;
+    policy.limit = 1;
+    policy.window = 1000;
+    policy.slices = 0;
+
+    tap_ok(sw_proto_verdict(numbers, &policy, 1, 1, &counted, &v) == SW_OK
+           && counted == 1, "time: the first");
+    tap_ok(sw_proto_verdict(numbers, &policy, 0, 1, &counted, &v)
+           == SW_ERROR, "time: none before it");
+    tap_ok(sw_proto_verdict(numbers, &policy, -1, 1, &counted, &v)
+           == SW_ERROR, "time: nor below nothing");
+    tap_ok(sw_proto_verdict(late, &policy, INT64_MAX, 1, &counted, &v)
+           == SW_ERROR, "time: nor the last there is");
+    tap_ok(sw_proto_verdict(late, &policy, SW_PRODUCT_MAX / SW_SLICES_MAX + 1,
+                            1, &counted, &v) == SW_ERROR,
+           "time: nor what cannot be cut into slices");
+}
+
+
+/* policies and costs as large as they can be; a sanitizer sees an overflow */
+
+static void
+huge(void)
+{
+    int           good, yes, counted, i;
+    size_t        k;
+    int64_t       numbers[NUMBERS], now;
+    sw_policy_t   policy;
+    sw_verdict_t  v;
+
+    good = 1;
+    now = SW_PRODUCT_MAX / SW_SLICES_MAX;
+
+    for (i = SW_COUNTER; i <= SW_LOG; i++) {
+        policy.algorithm = (sw_algorithm_e) i;
+        policy.window = SW_WINDOW_MAX;
+        policy.limit = SW_PRODUCT_MAX / SW_WINDOW_MAX;
+        policy.slices = i == SW_STRICT ? SW_SLICES_MAX : 0;
+
+        for (yes = 0; yes <= 1; yes++) {
+            for (k = 2; k < NUMBERS; k++) {
+                numbers[k] = SW_PRODUCT_MAX;
+            }
+
+            numbers[0] = numbers[1] = yes;
+
+            switch (i) {
+
+            case SW_STRICT:
+                numbers[2] = now * policy.slices / policy.window
+                             + policy.slices;
+                break;
+
+            case SW_LOG:
+                numbers[3] = now;
+                numbers[4] = now + policy.window - 1;
+                numbers[5] = now;
+                break;
+
+            default:
+                numbers[2] = now / policy.window + 1;
+                numbers[3] = numbers[4] = SW_PRODUCT_MAX / policy.window;
+                break;
+            }
+
+            if (sw_proto_verdict(numbers, &policy, now, 1, &counted, &v)
+                == SW_OK)
+            {
+                good = good && counted == yes && v.remaining == 0
+                       && (yes ? i == SW_FIXED : v.retry > 0);
+            }
+
+            (void) sw_proto_verdict(numbers, &policy, now, SW_PRODUCT_MAX,
+                                    &counted, &v);
+
+            /* one that says little, and that the cost was counted */
+
+            for (k = 3; k < NUMBERS && i != SW_LOG; k++) {
+                numbers[k] = 1;
+            }
+
+            numbers[0] = numbers[1] = 1;
+
+            good = good && sw_proto_verdict(numbers, &policy, now,
+                                            SW_PRODUCT_MAX, &counted, &v)
+                           == SW_ERROR;
+        }
+    }
+
+    tap_ok(good, "the largest numbers");
+}
+
+
+/* as the take script does it */
+
+static void
+answer(answer_t *a, client_t *client, int64_t now, int64_t cost, int count)
+{
+    int64_t      i;
+    sw_state_t  *state;
+
+    a->policy = client->policy;
+    a->now = now;
+    a->cost = cost;
+
+    client_check(client, now, cost, &a->verdict);
+
+    a->lowered = a->verdict.level > a->policy.limit * a->verdict.scale;
+    a->counted = a->verdict.admitted && cost && count;
+    a->numbers[0] = a->verdict.admitted;
+    a->numbers[1] = a->counted;
+
+    if (a->counted) {
+        (void) client_add(client, now, cost);
+        client_check(client, now, 0, &a->verdict);
+    }
+
+    state = client->state;
+
+    switch (a->policy.algorithm) {
+
+    case SW_STRICT:
+        a->numbers[2] = state->u.slices.index;
+
+        for (i = 0; i <= a->policy.slices; i++) {
+            a->numbers[3 + i] = state->u.slices.units[i];
+        }
+
+        break;
+
+    case SW_LOG:
+        answer_log(a->numbers + 2, client, cost, (int) a->numbers[0]);
+        break;
+
+    default:
+        a->numbers[2] = state->u.pair.index;
+        a->numbers[3] = state->u.pair.prev;
+        a->numbers[4] = state->u.pair.curr;
+        break;
+    }
+}
+
+
+static void
+answer_log(int64_t *numbers, const client_t *client, int64_t cost,
+    int admitted)
+{
+    int64_t          time, sum;
+    uint32_t         i;
+    sw_log_entry_t  *entry;
+    const sw_log_t  *log;
+
+    log = &client->state->u.log;
+    memset(numbers, 0, 4 * sizeof(int64_t));
+
+    if (log->count == 0) {
+        return;
+    }
+
+    numbers[0] = log->total;
+    numbers[2] = log->newest;
+    sum = 0;
+
+    for (i = 0; i < log->count; i++) {
+        entry = &log->entries[(log->first + i) % log->room];
+        time = log->newest - (uint32_t) ((uint32_t) log->newest
+                                         - entry->time);
+        sum += entry->units;
+
+        if (i == 0) {
+            numbers[1] = time;
+        }
+
+        if (!admitted && cost <= client->policy.limit && numbers[3] == 0
+            && sum >= log->total + cost - client->policy.limit)
+        {
+            numbers[3] = time;
+        }
+    }
+}
+
+
+static int
+understood(const answer_t *a)
+{
+    int           counted;
+    answer_t      copy;
+    sw_verdict_t  v;
+
+    copy = *a;
+    memset(&v, 0x5a, sizeof(v));
+
+    if (sw_proto_verdict(copy.numbers, &a->policy, a->now, a->cost, &counted,
+                         &v)
+        != SW_OK)
+    {
+        tap_diag("not accepted");
+        show(a);
+        return 0;
+    }
+
+    /* a log that is above a lowered limit does not tell when one unit fits */
+
+    if (a->policy.algorithm == SW_LOG && a->lowered && a->cost != 1) {
+        v.more = a->verdict.more;
+    }
+
+    if (counted != a->counted || !trace_same(&v, &a->verdict)) {
+        show(a);
+        trace_show("it is ", &v);
+        return 0;
+    }
+
+    return 1;
+}
+
+
+static int
+refused(const answer_t *a, size_t n, int64_t value)
+{
+    int           counted;
+    answer_t      lie;
+    sw_verdict_t  v;
+
+    lie = *a;
+    lie.numbers[n] = value;
+
+    if (sw_proto_verdict(lie.numbers, &lie.policy, lie.now, lie.cost,
+                         &counted, &v)
+        == SW_ERROR)
+    {
+        return 1;
+    }
+
+    tap_diag("number %d as %" PRId64 " is believed", (int) n, value);
+    show(a);
+
+    return 0;
+}
+
+
+/* nobody is let in beyond the limit, or told to wait for what is no time */
+
+static int
+sound(const answer_t *a, int counted, const sw_verdict_t *v)
+{
+    int64_t  most;
+
+    most = 3 * a->policy.window + 1;
+
+    if (counted == a->numbers[1]
+        && v->admitted == a->numbers[0]
+        && v->remaining >= 0 && v->remaining <= a->policy.limit
+        && v->admitted == ((counted ? 0 : a->cost) <= v->remaining)
+        && (!counted || (a->cost > 0 && a->cost <= a->policy.limit
+                         && v->level >= a->cost * v->scale
+                         && v->level <= a->policy.limit * v->scale))
+        && (v->admitted ? v->retry == 0
+            : a->cost > a->policy.limit ? v->retry == SW_NEVER
+            : v->retry > 0 && v->retry <= most)
+        && v->reset >= 0 && v->reset <= most
+        && v->more > 0 && v->more <= most
+        && v->scale == (a->policy.algorithm == SW_COUNTER ? a->policy.window
+                                                          : 1)
+        && v->level >= 0
+        && v->stamp >= a->now && v->stamp <= a->now + a->policy.window)
+    {
+        return 1;
+    }
+
+    show(a);
+    trace_show("unsound", v);
+
+    return 0;
+}
+
+
+static void
+show(const answer_t *a)
+{
+    size_t  i;
+
+    tap_diag("%s now=%" PRId64 " cost=%" PRId64, trace_name(&a->policy),
+             a->now, a->cost);
+
+    for (i = 0; i < sw_proto_numbers(&a->policy); i++) {
+        tap_diag("  number %d: %" PRId64, (int) i, a->numbers[i]);
+    }
+
+    trace_show("must be", &a->verdict);
+}

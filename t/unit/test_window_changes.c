@@ -1,0 +1,440 @@
+
+/*
+ * What must hold when the ground moves: a clock that steps back, a policy
+ * that takes over from another, a log that gets no room to grow.
+ */
+
+
+#include "property.h"
+
+
+static const char *clock_back_admits_no_more(sw_algorithm_e algorithm);
+static const char *clock_far_back_locks_nobody_out(sw_algorithm_e algorithm);
+static const char *carry_forgets_nothing(sw_algorithm_e algorithm);
+static const char *change_keeps_the_guarantee(sw_algorithm_e algorithm);
+static const char *log_grows_exactly(sw_algorithm_e algorithm);
+static const char *log_without_room_is_safe(sw_algorithm_e algorithm);
+
+
+static const property_t  properties[] = {
+    { clock_back_admits_no_more,
+      "a clock that steps back admits no more", SW_COUNTER },
+    { clock_far_back_locks_nobody_out,
+      "a clock that steps back locks nobody out for longer than a full state",
+      SW_COUNTER },
+    { carry_forgets_nothing,
+      "another policy carries what was used, at most its limit", SW_COUNTER },
+    { change_keeps_the_guarantee,
+      "changing policies keep the smaller guarantee", SW_STRICT },
+    { log_grows_exactly,
+      "a ring of at most L entries that grows is exact", SW_LOG },
+    { log_without_room_is_safe,
+      "a ring that does not grow holds longer, never shorter", SW_LOG },
+};
+
+
+int
+main(void)
+{
+    tap_diag("seed %" PRIu64, tap_seed(20000101));
+
+    property_run(properties,
+                 (int) (sizeof(properties) / sizeof(properties[0])));
+
+    return tap_done();
+}
+
+
+/*
+ * Time itself goes on while the clock steps back.  What counts is how much
+ * is admitted in a window of time, not of the clock.  A step further than a
+ * window moves the aligned windows of fixed, which has nothing else to hold
+ * on to: there only the smaller steps are asked about.
+ */
+
+static const char *
+clock_back_admits_no_more(sw_algorithm_e algorithm)
+{
+    int             i;
+    int64_t         now, time, latest, back, cost, bound, stamp;
+    client_t        client;
+    const char     *what;
+    sw_policy_t     policy;
+    static trace_t  seen, stamped;
+
+    what = NULL;
+    trace_policy(&policy, algorithm);
+
+    time = 1700000000000 + tap_rand(0, policy.window);
+    latest = time;
+    back = 0;
+    seen.n = 0;
+    stamped.n = 0;
+
+    client_init(&client, &policy, time, 0);
+
+    for (i = 0; i < 3 * STEPS; i++) {
+        time += tap_rand(0, 2) ? tap_rand(0, 2) : trace_step(&policy);
+
+        now = time - back;
+        latest = now > latest ? now : latest;
+
+        if (tap_rand(0, 7) == 0) {
+
+            if (algorithm == SW_FIXED || tap_rand(0, 2)) {
+                now -= tap_rand(1, policy.window);
+
+            } else {
+                now -= tap_rand(1, 10 * policy.window);
+            }
+
+            if (algorithm == SW_FIXED && latest - now > policy.window) {
+                now = time - back;
+            }
+
+            back = time - now;
+        }
+
+        cost = trace_cost(&policy);
+
+        if (client_take(&client, now, cost, &stamp) && cost) {
+            trace_add(&seen, time, cost);
+            trace_add(&stamped, stamp, cost);
+
+            if (stamp < now) {
+                what = fail(&client, now, "counted before its time");
+            }
+        }
+    }
+
+    bound = policy.limit;
+
+    if (algorithm == SW_COUNTER) {
+        bound = 2 * policy.limit - 1;
+
+    } else if (algorithm == SW_FIXED) {
+        bound = 2 * policy.limit;
+    }
+
+    if (trace_most(&seen, policy.window) > bound) {
+        what = fail(&client, time, "too many in a rolling window");
+    }
+
+    if (algorithm == SW_FIXED
+        && trace_most_aligned(&stamped, policy.window) > policy.limit)
+    {
+        what = fail(&client, time, "too many in an aligned window");
+    }
+
+    client_free(&client);
+
+    return what;
+}
+
+
+static const char *
+clock_far_back_locks_nobody_out(sw_algorithm_e algorithm)
+{
+    int           i;
+    int64_t       now, then, back, cost, wait;
+    client_t      client, full;
+    const char   *what;
+    sw_verdict_t  v, worst;
+
+    what = NULL;
+    now = wander(&client, algorithm, STEPS) + 2000000;
+
+    for (i = 0; i < 2 * STEPS; i++) {
+        (void) client_take(&client, now, tap_rand(1, client.policy.limit),
+                           NULL);
+        now += (tap_rand(0, 15) == 0);
+    }
+
+    back = tap_rand(0, 1) ? tap_rand(0, 1000000)
+                          : tap_rand(0, 3 * client.policy.window);
+
+    /* what is carried is cut to a limit that was lowered */
+
+    if (back > 3 * client.policy.window && tap_rand(0, 1)) {
+        client.policy.limit = tap_rand(1, client.policy.limit);
+    }
+
+    then = now - back;
+    cost = tap_rand(1, client.policy.limit);
+
+    client_check(&client, then, cost, &v);
+
+    /* a state that has just been filled, and the way back to its time */
+
+    client_init(&full, &client.policy, v.stamp, 0);
+    (void) client_add(&full, v.stamp, client.policy.limit);
+    client_check(&full, v.stamp, cost, &worst);
+
+    wait = v.stamp - then;
+
+    if (wait < 0 || wait > client.policy.window) {
+        what = fail(&client, then, "waits for the clock for too long");
+    }
+
+    if (back > 3 * client.policy.window && wait) {
+        what = fail(&client, then, "waits for the clock though far back");
+    }
+
+    if (v.retry > wait + worst.retry || v.reset > wait + worst.reset
+        || v.more > wait + worst.reset)
+    {
+        what = fail(&client, then, "locked out");
+    }
+
+    client_free(&full);
+    client_free(&client);
+
+    return what;
+}
+
+
+static const char *
+carry_forgets_nothing(sw_algorithm_e algorithm)
+{
+    int           i;
+    int64_t       now, used, held;
+    client_t      client, fresh;
+    const char   *what;
+    sw_policy_t   policy;
+    sw_verdict_t  v;
+
+    what = NULL;
+    now = wander(&client, algorithm, STEPS);
+
+    for (i = 0; i < 10 && what == NULL; i++) {
+        trace_policy(&policy, (sw_algorithm_e) tap_rand(SW_COUNTER, SW_LOG));
+
+        now += trace_step(&client.policy);
+        client_check(&client, now, 0, &v);
+
+        used = (v.level + v.scale - 1) / v.scale;
+
+        if (sw_state_used(client.state, now) != used) {
+            what = fail(&client, now, "used is not the estimate rounded up");
+        }
+
+        if (!client_change(&client, &policy, now)) {
+
+            if (sw_state_used(client.state, now) != used) {
+                what = fail(&client, now, "a state that matches changed");
+            }
+
+            continue;
+        }
+
+        held = used < policy.limit ? used : policy.limit;
+        client_check(&client, now, 1, &v);
+
+        if (!sw_state_matches(client.state, &policy)
+            || sw_state_used(client.state, now) != held
+            || v.level != held * v.scale
+            || v.remaining != policy.limit - held)
+        {
+            what = fail(&client, now, "carried something else");
+        }
+
+        /* taken now: with the state of one who took it now it agrees */
+
+        if (what == NULL) {
+            client_init(&fresh, &policy, now, 0);
+
+            if (held) {
+                (void) client_add(&fresh, now, held);
+            }
+
+            if (!twins_agree(&client, &fresh, now, AHEAD / 4)) {
+                what = fail(&client, now, "not as though taken now");
+            }
+
+            now += AHEAD * policy.window * 3;
+            client_free(&fresh);
+        }
+    }
+
+    client_free(&client);
+
+    return what;
+}
+
+
+/*
+ * log and strict admit at most L in W; when one policy takes over from the
+ * other, the larger L bounds what is admitted in the smaller W.  (Not so when
+ * a third follows at once: what exceeded the second one's limit is gone.)
+ */
+
+static const char *
+change_keeps_the_guarantee(sw_algorithm_e algorithm)
+{
+    int             i;
+    int64_t         now, limit, window, cost;
+    client_t        client;
+    const char     *what;
+    sw_policy_t     policy;
+    static trace_t  seen;
+
+    what = NULL;
+    seen.n = 0;
+    now = trace_start();
+
+    trace_policy(&policy, algorithm);
+    client_init(&client, &policy, now, 0);
+
+    limit = policy.limit;
+    window = policy.window;
+
+    for (i = 0; i < 2 * STEPS; i++) {
+        now += tap_rand(0, 1) ? tap_rand(0, 2) : trace_step(&client.policy);
+
+        if (i == STEPS) {
+            trace_policy(&policy, tap_rand(0, 1) ? SW_STRICT : SW_LOG);
+            (void) client_change(&client, &policy, now);
+
+            limit = policy.limit > limit ? policy.limit : limit;
+            window = policy.window < window ? policy.window : window;
+        }
+
+        cost = trace_cost(&client.policy);
+
+        if (client_take(&client, now, cost, NULL) && cost) {
+            trace_add(&seen, now, cost);
+        }
+    }
+
+    if (trace_most(&seen, window) > limit) {
+        what = fail(&client, now, "a change forgot units");
+    }
+
+    client_free(&client);
+
+    return what;
+}
+
+
+static const char *
+log_grows_exactly(sw_algorithm_e algorithm)
+{
+    int             i, admitted;
+    int64_t         now, cost;
+    client_t        client;
+    const char     *what;
+    sw_policy_t     policy;
+    static trace_t  seen;
+
+    what = NULL;
+    seen.n = 0;
+    now = trace_start();
+
+    trace_policy(&policy, algorithm);
+    client_init(&client, &policy, now, 0);
+
+    /* either from one entry on, or with the room it may ever want */
+
+    if (tap_rand(0, 1)) {
+        client_free(&client);
+        client_init(&client, &policy, now, (uint32_t) policy.limit);
+    }
+
+    for (i = 0; i < 3 * STEPS; i++) {
+        now += tap_rand(0, 3) ? tap_rand(0, 2) : trace_step(&policy);
+        cost = tap_rand(0, 2) ? 1 : trace_cost(&policy);
+
+        admitted = client_take(&client, now, cost, NULL);
+
+        if (admitted != (cost == 0
+                         || trace_units(&seen, now, policy.window) + cost
+                            <= policy.limit))
+        {
+            what = fail(&client, now, "not exact");
+        }
+
+        if (admitted && cost) {
+            trace_add(&seen, now, cost);
+        }
+
+        if (client.state->u.log.room > policy.limit
+            || client.state->u.log.count > client.state->u.log.room)
+        {
+            what = fail(&client, now, "more room than there can be entries");
+        }
+    }
+
+    client_free(&client);
+
+    return what;
+}
+
+
+static const char *
+log_without_room_is_safe(sw_algorithm_e algorithm)
+{
+    int             i, n;
+    int64_t         now, cost, units;
+    client_t        client, later;
+    const char     *what;
+    sw_policy_t     policy;
+    sw_verdict_t    v;
+    static trace_t  seen;
+
+    what = NULL;
+    seen.n = 0;
+    now = trace_start();
+
+    trace_policy(&policy, algorithm);
+    client_init(&client, &policy, now,
+                (uint32_t) tap_rand(1, policy.limit < 6 ? policy.limit : 6));
+
+    for (i = 0; i < 2 * STEPS && what == NULL; i++) {
+        now += tap_rand(0, 3) ? tap_rand(0, 2) : trace_step(&policy);
+        cost = tap_rand(0, 2) ? 1 : trace_cost(&policy);
+
+        if (seen.n && tap_rand(0, 9) == 0) {
+            n = (int) tap_rand(0, seen.n - 1);
+            units = tap_rand(0, seen.events[n].units);
+
+            client_give_back(&client, now, units, seen.events[n].time);
+            seen.events[n].units -= units;
+        }
+
+        client_check(&client, now, cost, &v);
+        units = trace_units(&seen, now, policy.window);
+
+        if (v.level < units) {
+            what = fail(&client, now, "forgot units it has no room for");
+        }
+
+        if (v.reset > policy.window) {
+            what = fail(&client, now, "holds units for more than a window");
+        }
+
+        if (v.retry > 0) {
+            client_copy(&later, &client);
+
+            if (client_admits(&later, now + v.retry - 1, cost)
+                || !client_admits(&later, now + v.retry, cost))
+            {
+                what = fail(&client, now, "retry is wrong");
+            }
+
+            client_free(&later);
+        }
+
+        if (v.admitted && cost) {
+            (void) client_add(&client, now, cost);
+            trace_add(&seen, now, cost);
+        }
+    }
+
+    if (trace_most(&seen, policy.window) > policy.limit) {
+        what = fail(&client, now, "more than the limit");
+    }
+
+    client_free(&client);
+
+    return what;
+}

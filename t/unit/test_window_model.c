@@ -1,0 +1,253 @@
+
+/*
+ * Every verdict of random traces against the model, which finds times to wait
+ * by asking at later times: with costs, give backs, clocks that step back and
+ * forth, limits that change.
+ */
+
+
+#include "model.h"
+#include "trace.h"
+
+
+#define TRACES  3000
+#define STEPS   70
+#define TOKENS  64
+
+
+typedef struct {
+    int64_t   cost;
+    int64_t   stamp;
+} token_t;
+
+
+static int run(sw_algorithm_e algorithm, int large, int trace);
+static void policy_large(sw_policy_t *policy, sw_algorithm_e algorithm);
+static int64_t step_back(const sw_policy_t *policy, int64_t now);
+
+
+int
+main(void)
+{
+    int  i, trace, good;
+
+    tap_diag("seed %" PRIu64, tap_seed(20240229));
+
+    for (i = SW_COUNTER; i <= SW_LOG; i++) {
+        good = 1;
+
+        for (trace = 0; trace < TRACES && good; trace++) {
+            good = run((sw_algorithm_e) i, 0, trace);
+        }
+
+        tap_ok(good, "%s: %d traces as the model says", client_algorithms[i],
+               trace);
+
+        good = 1;
+
+        for (trace = 0; trace < TRACES / 2 && good; trace++) {
+            good = run((sw_algorithm_e) i, 1, trace);
+        }
+
+        tap_ok(good, "%s: %d traces up to the largest numbers",
+               client_algorithms[i], trace);
+    }
+
+    return tap_done();
+}
+
+
+static int
+run(sw_algorithm_e algorithm, int large, int trace)
+{
+    int              i, n, ntokens, good;
+    int64_t          now, cost;
+    token_t          tokens[TOKENS];
+    client_t         client;
+    sw_policy_t      policy;
+    sw_verdict_t     v, wanted;
+    static model_t   model;
+
+    if (large) {
+        policy_large(&policy, algorithm);
+
+    } else {
+        trace_policy(&policy, algorithm);
+    }
+
+    now = trace_start();
+    ntokens = 0;
+    good = 1;
+
+    client_init(&client, &policy, now, 0);
+    model_init(&model, &policy, now);
+
+    for (i = 0; i < STEPS && good; i++) {
+        n = (int) tap_rand(0, 99);
+
+        if (n < 8) {
+            now = step_back(&policy, now);
+
+        } else {
+            now += trace_step(&policy);
+        }
+
+        if (n >= 94) {
+            policy.limit = tap_rand(1, 2 * policy.limit);
+
+            if (algorithm == SW_LOG && n == 99) {
+                policy.window = tap_rand(1, 2 * policy.window);
+            }
+
+            if (sw_policy_error(&policy) || !sw_state_matches(client.state,
+                                                              &policy))
+            {
+                policy = model.policy;
+            }
+
+            client.policy = policy;
+            model.policy = policy;
+
+        }
+
+        /* what a carried state does with older stamps is not exact */
+
+        if (model_astray(&model, now)) {
+            ntokens = 0;
+        }
+
+        if (n >= 94) {
+
+            /* a log learns of its new window when it is brought to a time */
+
+            (void) client_admits(&client, now, 0);
+            (void) model_bring(&model, now);
+        }
+
+        if (sw_state_used(client.state, now) != model_used(&model, now)
+            || sw_window_idle(client.state, now)
+               != (model_used(&model, now) == 0))
+        {
+            tap_diag("trace %d step %d now %" PRId64 ", %s: used %" PRId64
+                     ", must be %" PRId64, trace, i, now, trace_name(&policy),
+                     sw_state_used(client.state, now),
+                     model_used(&model, now));
+            good = 0;
+        }
+
+        if (n >= 8 && n < 20 && ntokens) {
+            n = (int) tap_rand(0, ntokens - 1);
+            cost = tap_rand(1, tokens[n].cost);
+
+            client_give_back(&client, now, cost, tokens[n].stamp);
+            model_give_back(&model, now, cost, tokens[n].stamp);
+
+            tokens[n].cost -= cost;
+
+            if (tokens[n].cost == 0) {
+                tokens[n] = tokens[--ntokens];
+            }
+        }
+
+        cost = trace_cost(&policy) + (tap_rand(0, 30) == 0) * policy.limit;
+
+        client_check(&client, now, cost, &v);
+        model_check(&model, now, cost, &wanted);
+
+        if (!trace_same(&v, &wanted)
+            || client_admits(&client, now, cost) != wanted.admitted)
+        {
+            tap_diag("trace %d step %d now %" PRId64 " cost %" PRId64 ", %s",
+                     trace, i, now, cost, trace_name(&policy));
+            trace_show("says", &v);
+            trace_show("must", &wanted);
+            good = 0;
+            break;
+        }
+
+        if (wanted.admitted && cost) {
+            v.stamp = client_add(&client, now, cost);
+
+            if (v.stamp != model_add(&model, now, cost)) {
+                tap_diag("trace %d step %d now %" PRId64 ", %s: stamp %"
+                         PRId64, trace, i, now, trace_name(&policy), v.stamp);
+                good = 0;
+            }
+
+            if (ntokens < TOKENS) {
+                tokens[ntokens].cost = cost;
+                tokens[ntokens].stamp = v.stamp;
+                ntokens++;
+            }
+        }
+    }
+
+    client_free(&client);
+
+    return good;
+}
+
+
+static void
+policy_large(sw_policy_t *policy, sw_algorithm_e algorithm)
+{
+    static const int64_t  windows[] = {
+        1, 513, 1000, 60000, 69431, 86400000, 4294967294, SW_WINDOW_MAX
+    };
+
+    policy->algorithm = algorithm;
+    policy->window = windows[tap_rand(0, 7)];
+    policy->limit = SW_PRODUCT_MAX / policy->window;
+    policy->slices = 0;
+
+    if (algorithm == SW_STRICT) {
+        policy->slices = tap_rand(1, policy->window < 100 ? policy->window
+                                                          : 100);
+    }
+
+    if (algorithm == SW_LOG && policy->limit > SW_LOG_LIMIT_MAX) {
+        policy->limit = SW_LOG_LIMIT_MAX;
+    }
+
+    if (tap_rand(0, 2) == 0) {
+        policy->limit = tap_rand(1, policy->limit);
+    }
+
+    assert(sw_policy_error(policy) == NULL);
+}
+
+
+static int64_t
+step_back(const sw_policy_t *policy, int64_t now)
+{
+    int64_t  back;
+
+    switch (tap_rand(0, 5)) {
+
+    case 0:
+        back = 1;
+        break;
+
+    case 1:
+        back = policy->window;
+        break;
+
+    case 2:
+        back = policy->window + 1;
+        break;
+
+    case 3:
+        back = tap_rand(1, 5 * policy->window);
+        break;
+
+    case 4:
+        back = tap_rand(0, 3) ? 2 * policy->window + 1 : now;
+        break;
+
+    default:
+        back = tap_rand(1, policy->window);
+        break;
+    }
+
+    return back < now ? now - back : 0;
+}

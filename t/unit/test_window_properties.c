@@ -1,0 +1,507 @@
+
+/*
+ * Properties of single verdicts and of what must not change them, asked of
+ * the implementation alone: copies of a state are sent into the future, and
+ * twins that should agree are led through the same trace.
+ */
+
+
+#include "property.h"
+
+
+static const char *remaining_is_largest(sw_algorithm_e algorithm);
+static const char *retry_is_exact(sw_algorithm_e algorithm);
+static const char *more_and_reset_are_exact(sw_algorithm_e algorithm);
+static const char *too_much_is_never(sw_algorithm_e algorithm);
+static const char *rejections_leave_no_trace(sw_algorithm_e algorithm);
+static const char *zero_counts_nothing(sw_algorithm_e algorithm);
+static const char *give_back_restores(sw_algorithm_e algorithm);
+static const char *give_back_is_bounded(sw_algorithm_e algorithm);
+static const char *idle_is_as_new(sw_algorithm_e algorithm);
+static const char *new_is_as_empty(sw_algorithm_e algorithm);
+
+
+static const property_t  properties[] = {
+    { remaining_is_largest,
+      "remaining is the largest cost admitted", SW_COUNTER },
+    { retry_is_exact,
+      "retry is the first ms at which the cost is admitted", SW_COUNTER },
+    { more_and_reset_are_exact,
+      "more and reset are the first ms with more, with all", SW_COUNTER },
+    { too_much_is_never,
+      "a cost above the limit is never admitted and changes nothing",
+      SW_COUNTER },
+    { rejections_leave_no_trace,
+      "rejections and peeks change no later decision", SW_COUNTER },
+    { zero_counts_nothing,
+      "counting a cost of 0 changes nothing", SW_COUNTER },
+    { give_back_restores,
+      "what is given back was never taken", SW_COUNTER },
+    { give_back_is_bounded,
+      "no stamp gives back more than is there", SW_COUNTER },
+    { idle_is_as_new,
+      "idle if and only if a new state decides the same", SW_COUNTER },
+    { new_is_as_empty,
+      "a client never seen is told what an empty state is", SW_COUNTER },
+};
+
+
+int
+main(void)
+{
+    tap_diag("seed %" PRIu64, tap_seed(19991231));
+
+    property_run(properties,
+                 (int) (sizeof(properties) / sizeof(properties[0])));
+
+    return tap_done();
+}
+
+
+static const char *
+remaining_is_largest(sw_algorithm_e algorithm)
+{
+    int64_t       now, cost;
+    client_t      client;
+    const char   *what;
+    sw_verdict_t  v, one;
+
+    what = NULL;
+    now = wander(&client, algorithm, STEPS);
+
+    client_check(&client, now, 0, &v);
+
+    for (cost = 0; cost <= client.policy.limit + 1; cost++) {
+        client_check(&client, now, cost, &one);
+
+        if (one.admitted != (cost <= v.remaining)
+            || client_admits(&client, now, cost) != one.admitted
+            || one.remaining != v.remaining)
+        {
+            what = fail(&client, now, "remaining is not the largest");
+        }
+    }
+
+    client_free(&client);
+
+    return what;
+}
+
+
+static const char *
+retry_is_exact(sw_algorithm_e algorithm)
+{
+    int64_t       now, cost, ms;
+    client_t      client, later;
+    const char   *what;
+    sw_verdict_t  v, then;
+
+    what = NULL;
+    now = wander(&client, algorithm, STEPS);
+
+    for (cost = 0; cost <= client.policy.limit; cost++) {
+        client_check(&client, now, cost, &v);
+
+        if (v.admitted) {
+
+            if (v.retry != 0) {
+                what = fail(&client, now, "admitted, and should come later");
+            }
+
+            continue;
+        }
+
+        /* comes once, just then; comes once, just before; comes every ms */
+
+        client_copy(&later, &client);
+
+        if (v.retry < 1 || !client_admits(&later, now + v.retry, cost)) {
+            what = fail(&client, now, "came in time, and was rejected");
+        }
+
+        client_free(&later);
+        client_copy(&later, &client);
+
+        if (client_admits(&later, now + v.retry - 1, cost)) {
+            what = fail(&client, now, "came early, and was admitted");
+        }
+
+        client_free(&later);
+        client_copy(&later, &client);
+
+        for (ms = 0; ms <= 4 * client.policy.window; ms++) {
+            client_check(&later, now + ms, cost, &then);
+
+            if (then.admitted) {
+                break;
+            }
+
+            if (then.retry != v.retry - ms) {
+                what = fail(&client, now, "the time to wait wavers");
+                break;
+            }
+        }
+
+        if (ms != v.retry) {
+            what = fail(&client, now, "tried every ms, and was told wrong");
+        }
+
+        client_free(&later);
+    }
+
+    client_free(&client);
+
+    return what;
+}
+
+
+static const char *
+more_and_reset_are_exact(sw_algorithm_e algorithm)
+{
+    int64_t       now, ms, more, reset;
+    client_t      client;
+    const char   *what;
+    sw_verdict_t  v, then;
+
+    what = NULL;
+    now = wander(&client, algorithm, STEPS);
+
+    client_check(&client, now, 0, &v);
+
+    more = -1;
+    reset = -1;
+
+    for (ms = 0; ms <= 4 * client.policy.window && reset < 0; ms++) {
+        client_check(&client, now + ms, 0, &then);
+
+        if (then.remaining > v.remaining && more < 0) {
+            more = ms;
+        }
+
+        if (then.remaining == client.policy.limit) {
+            reset = ms;
+        }
+    }
+
+    if (v.remaining == client.policy.limit) {
+        more = client.policy.window;
+    }
+
+    if (v.more != more) {
+        what = fail(&client, now, "more is wrong");
+    }
+
+    if (v.reset != reset) {
+        what = fail(&client, now, "reset is wrong");
+    }
+
+    client_free(&client);
+
+    return what;
+}
+
+
+static const char *
+too_much_is_never(sw_algorithm_e algorithm)
+{
+    int           i;
+    int64_t       now, cost;
+    client_t      client, twin;
+    const char   *what;
+    sw_verdict_t  v;
+
+    what = NULL;
+    now = wander(&client, algorithm, tap_rand(0, STEPS));
+    client_copy(&twin, &client);
+
+    for (i = 0; i < 5; i++) {
+        now += trace_step(&client.policy);
+        cost = client.policy.limit + (i ? tap_rand(1, 1000) : 1);
+
+        client_check(&client, now, cost, &v);
+
+        if (v.admitted || v.retry != SW_NEVER
+            || client_admits(&client, now, cost))
+        {
+            what = fail(&client, now, "more than the limit can be had");
+        }
+    }
+
+    if (!twins_agree(&client, &twin, now, AHEAD)) {
+        what = fail(&client, now, "what could never pass left a trace");
+    }
+
+    client_free(&client);
+    client_free(&twin);
+
+    return what;
+}
+
+
+static const char *
+rejections_leave_no_trace(sw_algorithm_e algorithm)
+{
+    int           i;
+    int64_t       now, cost, step;
+    client_t      client, twin;
+    const char   *what;
+    sw_verdict_t  v;
+
+    what = NULL;
+    now = wander(&client, algorithm, tap_rand(0, STEPS));
+    client_copy(&twin, &client);
+
+    for (i = 0; i < AHEAD && what == NULL; i++) {
+
+        /* the client asks in between, the twin does not */
+
+        for (step = trace_step(&client.policy); step > 0; step--) {
+            now++;
+
+            if (tap_rand(0, 3)) {
+                continue;
+            }
+
+            client_check(&client, now, 0, &v);
+
+            if (v.remaining < client.policy.limit) {
+                cost = tap_rand(v.remaining + 1, client.policy.limit + 1);
+                client_check(&client, now, cost, &v);
+            }
+        }
+
+        if (!twins_agree(&client, &twin, now, 1)) {
+            what = fail(&client, now, "asking changed the answer");
+        }
+    }
+
+    client_free(&client);
+    client_free(&twin);
+
+    return what;
+}
+
+
+static const char *
+zero_counts_nothing(sw_algorithm_e algorithm)
+{
+    int          i;
+    int64_t      now;
+    client_t     client, twin;
+    const char  *what;
+
+    what = NULL;
+    now = wander(&client, algorithm, tap_rand(0, STEPS));
+    client_copy(&twin, &client);
+
+    for (i = 0; i < AHEAD && what == NULL; i++) {
+        now += tap_rand(0, 1 + client.policy.window / 8);
+        (void) client_add(&client, now, 0);
+
+        if (!twins_agree(&client, &twin, now, 1)) {
+            what = fail(&client, now, "a cost of 0 was counted");
+        }
+    }
+
+    client_free(&client);
+    client_free(&twin);
+
+    return what;
+}
+
+
+static const char *
+give_back_restores(sw_algorithm_e algorithm)
+{
+    int           i, n;
+    int64_t       now, latest, back, cost, stamp;
+    client_t      client, twin;
+    const char   *what;
+    sw_verdict_t  v;
+
+    what = NULL;
+    now = wander(&client, algorithm, tap_rand(0, STEPS));
+
+    client_check(&client, now, 0, &v);
+
+    if (v.remaining == 0) {
+        now += v.more;
+        client_check(&client, now, 0, &v);
+    }
+
+    if (v.remaining == 0) {
+        what = fail(&client, now, "there is no more");
+        client_free(&client);
+        return what;
+    }
+
+    client_copy(&twin, &client);
+
+    /* the client takes more than the twin, and gives the difference back */
+
+    cost = tap_rand(1, v.remaining);
+    back = tap_rand(0, 1) ? cost : tap_rand(1, cost);
+
+    (void) client_take(&client, now, cost, &stamp);
+    (void) client_take(&twin, now, cost - back, NULL);
+
+    latest = now;
+    n = (int) tap_rand(0, 8);
+
+    for (i = 0; i < n && what == NULL; i++) {
+
+        if (tap_rand(0, 5)) {
+            now = latest + (tap_rand(0, 1) ? trace_step(&client.policy)
+                                           : tap_rand(0, 2));
+            latest = now;
+
+        } else if (algorithm != SW_LOG) {
+
+            /* a log would count what comes now with what is given back */
+
+            now = latest - tap_rand(0, client.policy.window / 2);
+            now = now < 0 ? 0 : now;
+        }
+
+        cost = trace_cost(&client.policy);
+
+        if (client_take(&client, now, cost, NULL)) {
+
+            if (!client_take(&twin, now, cost, NULL)) {
+                what = fail(&client, now, "less was used, and it was full");
+            }
+
+        } else {
+            (void) client_admits(&twin, now, 0);
+        }
+    }
+
+    client_give_back(&client, now, back, stamp);
+    (void) client_admits(&twin, now, 0);
+
+    if (what == NULL && !twins_agree(&client, &twin, now, AHEAD)) {
+        what = fail(&client, now, "what was given back is still counted");
+    }
+
+    client_free(&client);
+    client_free(&twin);
+
+    return what;
+}
+
+
+static const char *
+give_back_is_bounded(sw_algorithm_e algorithm)
+{
+    int           i;
+    int64_t       now, stamp, used;
+    client_t      client;
+    const char   *what;
+    sw_verdict_t  before, v;
+
+    what = NULL;
+    now = wander(&client, algorithm, STEPS);
+
+    for (i = 0; i < 10; i++) {
+        client_check(&client, now, 0, &before);
+
+        stamp = now + tap_rand(-3 * client.policy.window,
+                               3 * client.policy.window);
+        stamp = stamp < 0 ? 0 : stamp;
+
+        client_give_back(&client, now, tap_rand(1, 2 * client.policy.limit),
+                         stamp);
+        client_check(&client, now, 0, &v);
+
+        used = sw_state_used(client.state, now);
+
+        if (v.level < 0 || v.level > before.level || used < 0
+            || v.remaining < before.remaining
+            || v.remaining > client.policy.limit)
+        {
+            what = fail(&client, now, "gave back what was not there");
+        }
+
+        now += trace_step(&client.policy);
+    }
+
+    client_free(&client);
+
+    return what;
+}
+
+
+static const char *
+idle_is_as_new(sw_algorithm_e algorithm)
+{
+    int           idle;
+    int64_t       now;
+    client_t      client, fresh;
+    const char   *what;
+    sw_verdict_t  v;
+
+    what = NULL;
+    now = wander(&client, algorithm, tap_rand(0, STEPS));
+    now += tap_rand(0, 2 * client.policy.window + 1);
+
+    /* asked of a state that was not brought to the time */
+
+    idle = sw_window_idle(client.state, now);
+    client_check(&client, now, client.policy.limit, &v);
+
+    if (sw_window_idle(client.state, now) != idle) {
+        what = fail(&client, now, "a check made it idle");
+    }
+
+    if (!idle) {
+
+        if (v.admitted) {
+            what = fail(&client, now, "not idle, and yet as new");
+        }
+
+        client_free(&client);
+        return what;
+    }
+
+    client_init(&fresh, &client.policy, now, 0);
+
+    if (!twins_agree(&client, &fresh, now, AHEAD)) {
+        what = fail(&client, now, "idle, and yet not as new");
+    }
+
+    client_free(&client);
+    client_free(&fresh);
+
+    return what;
+}
+
+
+static const char *
+new_is_as_empty(sw_algorithm_e algorithm)
+{
+    int64_t       now, cost;
+    client_t      client;
+    const char   *what;
+    sw_policy_t   policy;
+    sw_verdict_t  v, new;
+
+    what = NULL;
+    trace_policy(&policy, algorithm);
+
+    now = trace_start();
+    cost = trace_cost(&policy) + (tap_rand(0, 3) == 0) * policy.limit;
+
+    client_init(&client, &policy, now, 0);
+    client_check(&client, now, cost, &v);
+    sw_window_check_new(&policy, now, cost, &new);
+
+    if (!trace_same(&v, &new)) {
+        trace_show("empty", &v);
+        trace_show("new  ", &new);
+        what = fail(&client, now, "an empty state is told something else");
+    }
+
+    client_free(&client);
+
+    return what;
+}

@@ -1,0 +1,370 @@
+# A bad slidewin_zone is refused at start, with a line that says what and where.
+
+use Test::Nginx::Socket 'no_plan';
+use SlidewinRefused;
+
+no_long_string();
+run_tests();
+
+__DATA__
+
+=== TEST 1: no zone
+--- zone: $remote_addr rate=5r/m;
+--- emerg: invalid number of arguments in "slidewin_zone" directive
+
+
+
+=== TEST 2: no arguments
+--- http_config: slidewin_zone;
+--- emerg: invalid number of arguments in "slidewin_zone" directive
+
+
+
+=== TEST 3: only a key
+--- zone: $remote_addr;
+--- emerg: invalid number of arguments in "slidewin_zone" directive
+
+
+
+=== TEST 4: no rate
+--- zone: $remote_addr zone=one:1m;
+--- emerg: invalid number of arguments in "slidewin_zone" directive
+
+
+
+=== TEST 5: no rate, but as many parameters
+--- zone: $remote_addr zone=one:1m algorithm=log;
+--- emerg: "slidewin_zone" must have "rate" parameter
+
+
+
+=== TEST 6: no zone, but as many parameters
+--- zone: $remote_addr rate=5r/m algorithm=log;
+--- emerg: "slidewin_zone" must have "zone" parameter
+
+
+
+=== TEST 7: zone without a size
+--- zone: $remote_addr zone=one rate=5r/m;
+--- emerg: invalid zone size "zone=one" in "slidewin_zone" directive, it must be zone=<name>:<size>, such as zone=login:10m
+
+
+
+=== TEST 8: zone with no number for a size
+--- zone: $remote_addr zone=one:foo rate=5r/m;
+--- emerg: invalid zone size "zone=one:foo" in "slidewin_zone" directive, it must be zone=<name>:<size>, such as zone=login:10m
+
+
+
+=== TEST 9: zone with an empty size
+--- zone: $remote_addr zone=one: rate=5r/m;
+--- emerg: invalid zone size "zone=one:" in "slidewin_zone" directive, it must be zone=<name>:<size>, such as zone=login:10m
+
+
+
+=== TEST 10: zone with a negative size
+--- zone: $remote_addr zone=one:-1m rate=5r/m;
+--- emerg: invalid zone size "zone=one:-1m" in "slidewin_zone" directive, it must be zone=<name>:<size>, such as zone=login:10m
+
+
+
+=== TEST 11: zone with a size too large for a number
+--- zone: $remote_addr zone=one:99999999999999999999m rate=5r/m;
+--- emerg: invalid zone size "zone=one:99999999999999999999m" in "slidewin_zone" directive, it must be zone=<name>:<size>, such as zone=login:10m
+
+
+
+=== TEST 12: zone with nothing
+--- zone: $remote_addr zone= rate=5r/m;
+--- emerg: invalid zone size "zone=" in "slidewin_zone" directive, it must be zone=<name>:<size>, such as zone=login:10m
+
+
+
+=== TEST 13: zone without a name
+--- zone: $remote_addr zone=:10m rate=5r/m;
+--- emerg: invalid zone name "zone=:10m" in "slidewin_zone" directive, it must be up to 64 letters, digits, "_", "-" and "."
+
+
+
+=== TEST 14: zone named with what a header field cannot hold
+--- zone: $remote_addr "zone=o\"ne:1m" rate=5r/m;
+--- emerg: invalid zone name "zone=o"ne:1m" in "slidewin_zone" directive, it must be up to 64 letters, digits, "_", "-" and "."
+
+
+
+=== TEST 15: zone named with a space
+--- zone: $remote_addr "zone=o ne:1m" rate=5r/m;
+--- emerg: invalid zone name "zone=o ne:1m" in "slidewin_zone" directive, it must be up to 64 letters, digits, "_", "-" and "."
+
+
+
+=== TEST 16: zone named with a colon
+--- zone: $remote_addr zone=a:b:1m rate=5r/m;
+--- emerg: invalid zone size "zone=a:b:1m" in "slidewin_zone" directive, it must be zone=<name>:<size>, such as zone=login:10m
+
+
+
+=== TEST 17: zone too small for anything
+--- zone: $remote_addr zone=one:1k rate=5r/m;
+--- emerg: zone "zone=one:1k" is too small, it must be at least 32k
+
+
+
+=== TEST 18: zone one byte too small
+--- zone: $remote_addr zone=one:32767 rate=5r/m;
+--- emerg: zone "zone=one:32767" is too small, it must be at least 32k
+
+
+
+=== TEST 19: unknown algorithm
+--- zone: $remote_addr zone=one:1m rate=5r/m algorithm=foo;
+--- emerg: invalid algorithm "algorithm=foo" in "slidewin_zone" directive, it must be counter, log, strict or fixed
+
+
+
+=== TEST 20: empty algorithm
+--- zone: $remote_addr zone=one:1m rate=5r/m algorithm=;
+--- emerg: invalid algorithm "algorithm=" in "slidewin_zone" directive, it must be counter, log, strict or fixed
+
+
+
+=== TEST 21: the beginning of an algorithm
+--- zone: $remote_addr zone=one:1m rate=5r/m algorithm=lo;
+--- emerg: invalid algorithm "algorithm=lo" in "slidewin_zone" directive, it must be counter, log, strict or fixed
+
+
+
+=== TEST 22: more than an algorithm
+--- zone: $remote_addr zone=one:1m rate=5r/m algorithm=logs;
+--- emerg: invalid algorithm "algorithm=logs" in "slidewin_zone" directive, it must be counter, log, strict or fixed
+
+
+
+=== TEST 23: unknown parameter
+--- zone: $remote_addr zone=one:1m rate=5r/m foo=bar;
+--- emerg: invalid parameter "foo=bar" in "slidewin_zone" directive
+
+
+
+=== TEST 24: a parameter that stands alone
+--- zone: $remote_addr zone=one:1m rate=5r/m sync;
+--- emerg: invalid parameter "sync" in "slidewin_zone" directive
+
+
+
+=== TEST 25: a parameter of slidewin
+--- zone: $remote_addr zone=one:1m rate=5r/m dry_run;
+--- emerg: invalid parameter "dry_run" in "slidewin_zone" directive
+
+
+
+=== TEST 26: unknown variable in the key
+--- zone: $nosuch zone=one:1m rate=5r/m;
+--- emerg: unknown "nosuch" variable
+--- nowhere
+
+
+
+=== TEST 27: no slices at all
+--- zone: $remote_addr zone=one:1m rate=5r/m algorithm=strict slices=0;
+--- emerg: invalid slices "slices=0" in "slidewin_zone" directive, it must be from 1 to 100
+
+
+
+=== TEST 28: too many slices
+--- zone: $remote_addr zone=one:1m rate=5r/m algorithm=strict slices=101;
+--- emerg: invalid slices "slices=101" in "slidewin_zone" directive, it must be from 1 to 100
+
+
+
+=== TEST 29: slices that are no number
+--- zone: $remote_addr zone=one:1m rate=5r/m algorithm=strict slices=4x;
+--- emerg: invalid slices "slices=4x" in "slidewin_zone" directive, it must be from 1 to 100
+
+
+
+=== TEST 30: empty slices
+--- zone: $remote_addr zone=one:1m rate=5r/m algorithm=strict slices=;
+--- emerg: invalid slices "slices=" in "slidewin_zone" directive, it must be from 1 to 100
+
+
+
+=== TEST 31: slices of the default algorithm
+--- zone: $remote_addr zone=one:1m rate=5r/m slices=4;
+--- emerg: invalid parameter "slices=4" in "slidewin_zone" directive, only algorithm=strict has slices
+
+
+
+=== TEST 32: slices of a log, said before the algorithm
+--- zone: $remote_addr zone=one:1m slices=4 rate=5r/m algorithm=log;
+--- emerg: invalid parameter "slices=4" in "slidewin_zone" directive, only algorithm=strict has slices
+
+
+
+=== TEST 33: slices of a fixed window with a variable rate
+--- zone: $remote_addr zone=one:1m slices=4 rate=$arg_rate algorithm=fixed;
+--- emerg: invalid parameter "slices=4" in "slidewin_zone" directive, only algorithm=strict has slices
+
+
+
+=== TEST 34: empty store
+--- zone: $remote_addr zone=one:1m rate=5r/m store=;
+--- emerg: invalid store "store=" in "slidewin_zone" directive, it must be "local" or the name of a store
+
+
+
+=== TEST 35: unknown store
+--- zone: $remote_addr zone=one:1m rate=5r/m store=redis;
+--- emerg: unknown slidewin store "redis"
+
+
+
+=== TEST 36: more than a store's name
+--- zone: $remote_addr zone=one:1m rate=5r/m store=locally;
+--- emerg: unknown slidewin store "locally"
+
+
+
+=== TEST 37: unknown on_error
+--- zone: $remote_addr zone=one:1m rate=5r/m on_error=foo;
+--- emerg: invalid on_error "on_error=foo" in "slidewin_zone" directive, it must be local, local:<share>%, open or closed
+
+
+
+=== TEST 38: empty on_error
+--- zone: $remote_addr zone=one:1m rate=5r/m on_error=;
+--- emerg: invalid on_error "on_error=" in "slidewin_zone" directive, it must be local, local:<share>%, open or closed
+
+
+
+=== TEST 39: the beginning of on_error
+--- zone: $remote_addr zone=one:1m rate=5r/m on_error=clos;
+--- emerg: invalid on_error "on_error=clos" in "slidewin_zone" directive, it must be local, local:<share>%, open or closed
+
+
+
+=== TEST 40: a share without a percent sign
+--- zone: $remote_addr zone=one:1m rate=5r/m on_error=local:50;
+--- emerg: invalid on_error "on_error=local:50" in "slidewin_zone" directive, it must be local, local:<share>%, open or closed
+
+
+
+=== TEST 41: a share of nothing
+--- zone: $remote_addr zone=one:1m rate=5r/m on_error=local:0%;
+--- emerg: invalid on_error "on_error=local:0%" in "slidewin_zone" directive, it must be local, local:<share>%, open or closed
+
+
+
+=== TEST 42: a share above all
+--- zone: $remote_addr zone=one:1m rate=5r/m on_error=local:101%;
+--- emerg: invalid on_error "on_error=local:101%" in "slidewin_zone" directive, it must be local, local:<share>%, open or closed
+
+
+
+=== TEST 43: an empty share
+--- zone: $remote_addr zone=one:1m rate=5r/m on_error=local:;
+--- emerg: invalid on_error "on_error=local:" in "slidewin_zone" directive, it must be local, local:<share>%, open or closed
+
+
+
+=== TEST 44: a share of what has none
+--- zone: $remote_addr zone=one:1m rate=5r/m on_error=open:50%;
+--- emerg: invalid on_error "on_error=open:50%" in "slidewin_zone" directive, it must be local, local:<share>%, open or closed
+
+
+
+=== TEST 45: the same zone twice
+--- http_config
+    slidewin_zone $remote_addr zone=one:1m rate=5r/m;
+    slidewin_zone $remote_addr zone=one:1m rate=5r/m;
+--- emerg: slidewin_zone "one" is already bound to key "$remote_addr"
+
+
+
+=== TEST 46: the same zone twice, with another key
+--- http_config
+    slidewin_zone $uri zone=one:1m rate=5r/m;
+    slidewin_zone $remote_addr zone=one:1m rate=5r/m;
+--- emerg: slidewin_zone "one" is already bound to key "$uri"
+
+
+
+=== TEST 47: the same zone twice, with another size
+--- http_config
+    slidewin_zone $uri zone=one:1m rate=5r/m;
+    slidewin_zone $uri zone=one:2m rate=5r/m;
+--- emerg: the size 2097152 of shared memory zone "one" conflicts with already declared size 1048576
+
+
+
+=== TEST 48: a name that limit_conn_zone has
+--- http_config
+    limit_conn_zone $remote_addr zone=one:1m;
+    slidewin_zone $remote_addr zone=one:1m rate=5r/m;
+--- emerg: the shared memory zone "one" is already declared for a different use
+
+
+
+=== TEST 49: a name that proxy_cache_path takes later
+--- http_config
+    slidewin_zone $remote_addr zone=one:1m rate=5r/m;
+    proxy_cache_path cache keys_zone=one:1m;
+--- emerg: the shared memory zone "one" is already declared for a different use
+
+
+
+=== TEST 50: in a server
+--- config
+    slidewin_zone $remote_addr zone=one:1m rate=5r/m;
+--- emerg: "slidewin_zone" directive is not allowed here
+
+
+
+=== TEST 51: in a location
+--- config
+    location /t {
+        slidewin_zone $remote_addr zone=one:1m rate=5r/m;
+    }
+--- emerg: "slidewin_zone" directive is not allowed here
+
+
+
+=== TEST 52: a zone twice
+--- zone: $remote_addr zone=one:1m zone=two:1m rate=5r/m;
+--- emerg: duplicate parameter "zone=two:1m" in "slidewin_zone" directive
+
+
+
+=== TEST 53: a rate twice
+--- zone: $remote_addr zone=one:1m rate=5r/m rate=5r/m;
+--- emerg: duplicate parameter "rate=5r/m" in "slidewin_zone" directive
+
+
+
+=== TEST 54: a rate twice, one of them a variable
+--- zone: $remote_addr zone=one:1m rate=5r/m rate=$arg_rate;
+--- emerg: duplicate parameter "rate=$arg_rate" in "slidewin_zone" directive
+
+
+
+=== TEST 55: an algorithm twice
+--- zone: $remote_addr algorithm=log zone=one:1m rate=5r/m algorithm=log;
+--- emerg: duplicate parameter "algorithm=log" in "slidewin_zone" directive
+
+
+
+=== TEST 56: slices twice
+--- zone: $remote_addr zone=one:1m rate=5r/m algorithm=strict slices=4 slices=8;
+--- emerg: duplicate parameter "slices=8" in "slidewin_zone" directive
+
+
+
+=== TEST 57: a store twice
+--- zone: $remote_addr zone=one:1m rate=5r/m store=local store=local;
+--- emerg: duplicate parameter "store=local" in "slidewin_zone" directive
+
+
+
+=== TEST 58: on_error twice
+--- zone: $remote_addr zone=one:1m rate=5r/m on_error=open on_error=closed;
+--- emerg: duplicate parameter "on_error=closed" in "slidewin_zone" directive

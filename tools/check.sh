@@ -1,0 +1,207 @@
+# shellcheck shell=bash
+#
+# What can be said about the sources without running them. A check prints its
+# findings and fails, or ends with a line that says what it looked at.
+
+checks() {
+    local name
+
+    for name in format layers warnings cppcheck tidy shell; do
+        job 2 rc check "$name" "check_$name"
+    done
+    jobs_wait
+}
+
+# list FILE...: a line each, none for none.
+list() {
+    [ $# -eq 0 ] || printf '%s\n' "$@"
+}
+
+c_files() {
+    list ngx_http_slidewin_module/*.[ch] t/{store,unit,oracle,preload}/*.[ch]
+}
+
+sw_sources() {
+    list ngx_http_slidewin_module/sw_*.c
+}
+
+nginx_sources() {
+    list ngx_http_slidewin_module/ngx_*.c t/store/*.c
+}
+
+# findings: passes its input on, and fails if there was any.
+findings() {
+    ! grep ''
+}
+
+check_format() {
+    local files
+
+    cd "$ROOT"
+    mapfile -t files < <(c_files)
+    [ ${#files[@]} -gt 0 ]
+
+    awk '
+        function bad(what) { print FILENAME ":" FNR ": " what }
+
+        /\t/                            { bad("tab") }
+        /[ \t\r]$/                      { bad("space at the end of the line") }
+        length > 80                     { bad(length " columns") }
+        /^ *\/\//                       { bad("comment with //") }
+        /(^|[^a-z_])(if|for|while|switch)\(/ { bad("no space before (") }
+    ' "${files[@]}" | findings
+
+    local file
+    for file in "${files[@]}"; do
+        [ -z "$(tail -c 1 "$file")" ] || echo "$file: no newline at its end"
+        [ -n "$(tail -n 1 "$file")" ] || echo "$file: blank line at its end"
+    done | findings
+
+    echo "${#files[@]} files"
+}
+
+# The layers: sw_* is plain C; only redis files see hiredis; the two stores do
+# not know each other; the handler knows stores by their interface alone.
+check_layers() {
+    cd "$ROOT/ngx_http_slidewin_module"
+
+    awk '
+        function bad(why) { print FILENAME ":" FNR ": " $0 "  (" why ")" }
+
+        BEGIN {
+            n = split("arpa/inet assert ctype errno inttypes limits math stdarg " \
+                      "stdbool stddef stdint stdio stdlib string time", list)
+            for (i = 1; i <= n; i++) libc["<" list[i] ".h>"]
+        }
+
+        !/^[ \t]*#[ \t]*include/ { next }
+
+        {
+            what = $0
+            sub(/^[ \t]*#[ \t]*include[ \t]*/, "", what)
+            sub(/[ \t].*/, "", what)
+            redis = (FILENAME ~ /^ngx_http_slidewin_redis/)
+        }
+
+        FILENAME ~ /^sw_/ && !(what in libc) && what !~ /^"sw_[a-z_]+\.h"$/ {
+            bad("sw_* may include the C library and sw_*.h")
+        }
+
+        what ~ /hiredis/ && !redis {
+            bad("only ngx_http_slidewin_redis* may include hiredis")
+        }
+
+        FILENAME ~ /_shm\.[ch]$/ && what ~ /slidewin_redis/ \
+        || redis && what ~ /slidewin_shm/ {
+            bad("the stores may not include each other")
+        }
+
+        FILENAME ~ /_handler\.[ch]$/ && what ~ /slidewin_(shm|redis)/ {
+            bad("the handler sees stores through _backend.h")
+        }
+    ' ngx_*.[ch] sw_*.[ch] | findings
+
+    set -- ngx_*.[ch] sw_*.[ch]
+    echo "$# files"
+}
+
+# The include path of nginx's own build.
+nginx_flags() {
+    local dir flag
+
+    dir=$(flavour_dir "$1")
+    # shellcheck disable=SC2016
+    for flag in $(make -s -C "$dir" -f objs/Makefile \
+        --eval 'print-includes: ; @echo $(ALL_INCS)' print-includes)
+    do
+        case $flag in
+        -I | /*) echo "$flag" ;;
+        *) echo "$dir/$flag" ;;
+        esac
+    done
+    echo "-I$BUILD/hiredis/include"
+}
+
+check_warnings() {
+    local compiler sw nginx flags
+
+    cd "$ROOT"
+    mapfile -t sw < <(sw_sources)
+    mapfile -t nginx < <(nginx_sources)
+    mapfile -t flags < <(nginx_flags release)
+    flags+=(-Ingx_http_slidewin_module -DNGX_HTTP_SLIDEWIN_TEST=1)
+
+    for compiler in gcc clang; do
+        "$compiler" -std=gnu11 -O2 "${WARNINGS[@]}" \
+            -Wunused-parameter -fsyntax-only "${sw[@]}"
+        [ ${#nginx[@]} -eq 0 ] || "$compiler" -O2 -fsyntax-only \
+            "${WARNINGS[@]}" "${flags[@]}" "${nginx[@]}"
+    done
+
+    echo "$((${#sw[@]} + ${#nginx[@]})) files, gcc and clang"
+}
+
+check_cppcheck() {
+    local sw nginx common
+
+    cd "$ROOT"
+    mapfile -t sw < <(sw_sources)
+    mapfile -t nginx < <(nginx_sources)
+    common=(
+        --quiet --error-exitcode=1 --inline-suppr --std=c11
+        # takes any char * a function was given for the one it returns
+        --suppress=returnDanglingLifetime
+        '--enable=warning,performance,portability'
+        --template='{file}:{line}: {severity}: {message} [{id}]'
+    )
+
+    cppcheck "${common[@]}" --suppress=missingIncludeSystem "${sw[@]}"
+    # without nginx's headers: cppcheck would look for faults in them, too
+    [ ${#nginx[@]} -eq 0 ] || cppcheck "${common[@]}" \
+        --suppress=missingInclude -Ingx_http_slidewin_module "${nginx[@]}"
+
+    echo "$((${#sw[@]} + ${#nginx[@]})) files"
+}
+
+check_tidy() {
+    local sw nginx flags checks rc=0
+
+    cd "$ROOT"
+    mapfile -t sw < <(sw_sources)
+    mapfile -t nginx < <(nginx_sources)
+    mapfile -t flags < <(nginx_flags release)
+    flags+=(-Ingx_http_slidewin_module -DNGX_HTTP_SLIDEWIN_TEST=1)
+
+    # left out is what argues with nginx's style, or with memcpy as such
+    checks='-*,bugprone-*,clang-analyzer-*,cert-err34-c,misc-redundant-*'
+    checks+=',-bugprone-easily-swappable-parameters'
+    checks+=',-bugprone-assignment-in-if-condition'
+    checks+=',-bugprone-narrowing-conversions'
+    checks+=',-bugprone-reserved-identifier'
+    checks+=',-clang-analyzer-security.insecureAPI.*'
+
+    clang-tidy --quiet --warnings-as-errors='*' --checks="$checks" \
+        "${sw[@]}" -- -std=gnu11 2>&1 | tidy_noise || rc=1
+    # the analyzer does not see through nginx's queues; ASan does
+    checks+=',-clang-analyzer-unix.Malloc'
+    [ ${#nginx[@]} -eq 0 ] \
+        || clang-tidy --quiet --warnings-as-errors='*' --checks="$checks" \
+            "${nginx[@]}" -- "${flags[@]}" 2>&1 | tidy_noise || rc=1
+
+    [ "$rc" -eq 0 ] || return
+    echo "$((${#sw[@]} + ${#nginx[@]})) files"
+}
+
+tidy_noise() {
+    grep -vE '^[0-9]+ warnings? generated\.$|^Suppressed |^Use -header' || :
+}
+
+check_shell() {
+    cd "$ROOT"
+    shellcheck -x -a build.sh
+    shellcheck .ci/run
+    # nginx's configure sets and reads its variables
+    shellcheck -s sh -e SC2034,SC2154,SC1091,SC2006,SC2086,SC2116,SC2231 config
+    set -- build.sh tools/*.sh .ci/run config
+    echo "$# files"
+}

@@ -1,0 +1,41 @@
+# The C tests (t/unit/test_*.c) and fuzz targets (t/unit/fuzz_*.c): each a
+# program of its own with all of sw_*.c; other files in t/unit are shared.
+#
+#   make -f tools/unit.mk ROOT=... OUT=... unit|fuzz
+
+SRC     = $(ROOT)/ngx_http_slidewin_module
+T       = $(ROOT)/t/unit
+
+TESTS   = $(patsubst $(T)/%.c,%,$(wildcard $(T)/test_*.c))
+FUZZERS = $(patsubst $(T)/%.c,%,$(wildcard $(T)/fuzz_*.c))
+COMMON  = $(notdir $(wildcard $(SRC)/sw_*.c) \
+            $(filter-out $(T)/test_%.c $(T)/fuzz_%.c,$(wildcard $(T)/*.c)))
+
+WARN    = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wvla
+FLAGS   = -std=gnu11 -g -O1 -fno-omit-frame-pointer $(WARN) \
+          -I$(SRC) -I$(T) -MMD -MP \
+          -fno-sanitize-recover=all
+UNIT    = -fsanitize=address,undefined
+FUZZ    = -fsanitize=address,undefined,fuzzer
+
+vpath %.c $(SRC) $(T)
+
+unit: $(TESTS:%=$(OUT)/unit/%)
+fuzz: $(FUZZERS:%=$(OUT)/fuzz/%)
+
+$(OUT)/unit/%.o: %.c $(MAKEFILE_LIST)
+	gcc $(FLAGS) $(UNIT) -c -o $@ $<
+
+$(OUT)/unit/%: $(OUT)/unit/%.o $(COMMON:%.c=$(OUT)/unit/%.o)
+	gcc $(UNIT) -o $@ $^ -lm
+
+$(OUT)/fuzz/%.o: %.c $(MAKEFILE_LIST)
+	clang $(FLAGS) $(FUZZ) -c -o $@ $<
+
+$(OUT)/fuzz/%: $(OUT)/fuzz/%.o $(COMMON:%.c=$(OUT)/fuzz/%.o)
+	clang $(FUZZ) -o $@ $^ -lm
+
+.SECONDARY:
+.PHONY: unit fuzz
+
+-include $(wildcard $(OUT)/unit/*.d $(OUT)/fuzz/*.d)
