@@ -5,6 +5,7 @@ use warnings;
 
 use HTTP::Date qw(str2time);
 use SlidewinNginx;
+use SlidewinPreload;
 use Test::More;
 
 # 40 days where windows are aligned: they must not end meanwhile
@@ -12,36 +13,14 @@ my %rate = (counter => '5r/40d', fixed => '5r/40d', strict => '5r/20m',
             log => '5r/20m');
 my @algorithms = sort keys %rate;
 
-# $LIB is for the loader: the directory of this machine's libraries
-my $library = '/usr/$LIB/faketime/libfaketime.so.1';
-my $offset = File::Temp->new;
-
-sub jump {
-    my ($seconds) = @_;
-
-    # in one piece: the library reads it whenever the clock is read
-    open my $file, '>', "$offset.new" or die "$offset.new: $!";
-    printf $file "%+d\n", $seconds;
-    close $file;
-    rename "$offset.new", $offset;
-
-    return;
-}
-
-jump(0);
-
-my %env = (
-    LD_PRELOAD => $library,
-    FAKETIME_TIMESTAMP_FILE => "$offset",
-    FAKETIME_NO_CACHE => 1,
-    FAKETIME_DONT_FAKE_MONOTONIC => 1,
-);
+my $clock = SlidewinPreload->clock;
+my $env = $clock->env;
 
 my $nginx = SlidewinNginx->start(
     workers => 2,
-    env => \%env,
+    env => $env,
     # a worker has only the environment it is told to keep
-    main => join('', map { "env $_;" } keys %env),
+    main => join('', map { "env $_;" } sort keys %$env),
     http => "slidewin_log_level info;\n" . join('', map {
                 "slidewin_zone \$arg_k zone=$_:1m rate=$rate{$_} algorithm=$_;"
             } @algorithms),
@@ -72,7 +51,7 @@ for my $algorithm (@algorithms) {
 }
 
 for my $jump (3600, -3600, -1, 50 * 86400, 0) {
-    jump($jump);
+    $clock->set($jump);
 
     ok(SlidewinNginx::until_true(sub {
         abs(lead() - $jump) <= 2;

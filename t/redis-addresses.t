@@ -3,16 +3,12 @@
 use strict;
 use warnings;
 
-use File::Temp ();
 use SlidewinNginx;
+use SlidewinPreload;
 use SlidewinRedis;
 use Test::More;
 
-my $dir = File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1, CLEANUP => 1);
-
-system('gcc', '-O1', '-Wall', '-Wextra', '-Werror', '-shared', '-fPIC', '-o',
-       "$dir/names.so", SlidewinRedis::root() . '/t/preload/names.c', '-ldl')
-    == 0 or die "the names cannot be compiled\n";
+my $names = SlidewinPreload::library('names');
 
 # it listens on 127.0.0.1 alone
 my $redis = SlidewinRedis->start;
@@ -21,7 +17,7 @@ sub start {
     my ($addresses) = @_;
 
     return SlidewinNginx->start(
-        env => { LD_PRELOAD => "$dir/names.so",
+        env => { LD_PRELOAD => $names,
                  SLIDEWIN_NAME => 'several.example',
                  SLIDEWIN_ADDRESSES => $addresses },
         http => 'slidewin_redis redis://several.example:' . $redis->port

@@ -5,11 +5,11 @@
 use strict;
 use warnings;
 
-use File::Temp ();
 use Test::More;
 
 use SlidewinNginx;
 use SlidewinOracle;
+use SlidewinPreload;
 use SlidewinRedis;
 
 my %letter = (counter => 'c', fixed => 'f', strict => 's', log => 'l');
@@ -108,28 +108,8 @@ $redis->remove;
 
 # A Redis whose clock is set, and nginx, which follows it within a second.
 
-my $dir = File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1, CLEANUP => 1);
-
-system('gcc', '-O1', '-Wall', '-Wextra', '-Werror', '-shared', '-fPIC', '-o',
-       "$dir/clock.so", SlidewinRedis::root() . '/t/preload/clock.c') == 0
-    or die "the clock cannot be compiled\n";
-
-sub set_clock {
-    my ($seconds) = @_;
-
-    open my $file, '>', "$dir/new" or die $!;
-    print $file $seconds;
-    close $file;
-    rename "$dir/new", "$dir/offset" or die $!;
-
-    return;
-}
-
-set_clock(0);
-
-my $set = SlidewinRedis->start(env => {
-    LD_PRELOAD => "$dir/clock.so", SLIDEWIN_CLOCK => "$dir/offset",
-});
+my $clock = SlidewinPreload->clock;
+my $set = SlidewinRedis->start(env => $clock->env);
 
 my $nginx = SlidewinNginx->start(
     workers => 2,
@@ -197,7 +177,7 @@ sub jump {
     use_up($k, "before $jump");
     $client->get("/long_$_?k=$k") for @algorithms;
 
-    set_clock($jump);
+    $clock->set($jump);
     my $moved = time_there() - $before;
     cmp_ok(abs $moved, '>', 3000, "the clock jumped by $moved s");
     known();

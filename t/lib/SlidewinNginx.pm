@@ -187,8 +187,9 @@ sub _spawn {
     }
 
     if ($self->{conf}{daemon} eq 'on') {
-        waitpid $pid, 0;
-        return;
+        gone($pid, 30 * patience()) and return;
+        kill 'KILL', $pid;
+        die "nginx hangs while it starts:\n" . $self->error_log;
     }
 
     $self->{child} = $pid;

@@ -1,7 +1,8 @@
 
 /*
- * Preloaded into a Redis: its wall clock is off by the seconds that the file
- * SLIDEWIN_CLOCK says.  libfaketime does not get along with its allocator.
+ * Preloaded into a Redis or an nginx: its wall clock is off by the seconds that
+ * the file SLIDEWIN_CLOCK says.  libfaketime does not get along with the one's
+ * allocator, nor with a sanitizer in the other.
  */
 
 
