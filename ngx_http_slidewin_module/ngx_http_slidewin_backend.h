@@ -73,6 +73,8 @@ struct ngx_http_slidewin_call_s {
  * adopt     puts another call, a copy, in the place of one that was left
  *           waiting; NGX_DECLINED if it was not sent and need not be.
  *
+ * group     claims of different groups cannot be decided in one call.
+ *
  * init_process and exit_process are a worker's; any but take, reset and
  * give_back may be NULL.
  */
@@ -89,6 +91,8 @@ typedef struct {
     ngx_int_t                 (*adopt)(ngx_http_slidewin_store_t *store,
                                        ngx_http_slidewin_call_t *call,
                                        ngx_http_slidewin_call_t *heir);
+    ngx_uint_t                (*group)(ngx_http_slidewin_store_t *store,
+                                       ngx_http_slidewin_claim_t *claim);
     ngx_int_t                 (*init_process)(
                                         ngx_http_slidewin_store_t *store);
     void                      (*exit_process)(

@@ -183,15 +183,17 @@ ngx_http_slidewin_settle(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
 }
 
 
-/* the open claims of one store go together */
+/* the open claims that a store can decide in one call */
 
 static ngx_http_slidewin_store_t *
 ngx_http_slidewin_collect(ngx_http_slidewin_ctx_t *ctx)
 {
+    ngx_uint_t                  group, its;
     ngx_http_slidewin_entry_t  *entry;
     ngx_http_slidewin_store_t  *store;
 
     store = NULL;
+    group = 0;
     ctx->call.n = 0;
 
     for (entry = ctx->entries; entry; entry = entry->next) {
@@ -200,11 +202,20 @@ ngx_http_slidewin_collect(ngx_http_slidewin_ctx_t *ctx)
             continue;
         }
 
+        its = entry->store->backend->group
+                  ? entry->store->backend->group(entry->store, &entry->claim)
+                  : 0;
+
+        if (store && its != group) {
+            continue;
+        }
+
         if (ngx_http_slidewin_crowded(ctx, entry)) {
             continue;
         }
 
         store = entry->store;
+        group = its;
         ctx->call.claims[ctx->call.n++] = &entry->claim;
     }
 

@@ -23,8 +23,6 @@ typedef struct {
 
 static char *ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
     ngx_http_slidewin_redis_t *redis);
-static char *ngx_http_slidewin_redis_resolve(ngx_conf_t *cf,
-    ngx_http_slidewin_redis_server_t *server, ngx_str_t *host);
 static char *ngx_http_slidewin_redis_name(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
 static char *ngx_http_slidewin_redis_timeout(ngx_conf_t *cf, ngx_str_t *arg,
@@ -86,7 +84,7 @@ ngx_http_slidewin_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd,
 
     ngx_str_set(&redis->prefix, "sw:");
     redis->timeout = NGX_HTTP_SLIDEWIN_REDIS_TIMEOUT;
-    redis->server.connect_timeout = NGX_HTTP_SLIDEWIN_REDIS_CONNECT_TIMEOUT;
+    redis->access.connect_timeout = NGX_HTTP_SLIDEWIN_REDIS_CONNECT_TIMEOUT;
 
     rv = ngx_http_slidewin_redis_url(cf, &value[1], redis);
     if (rv != NGX_CONF_OK) {
@@ -102,15 +100,15 @@ ngx_http_slidewin_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd,
         return rv;
     }
 
-    if (redis->server.user.len && redis->server.password.len == 0) {
+    if (redis->access.user.len && redis->access.password.len == 0) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "\"slidewin_redis\" has a user but no password, "
                            "it must have \"password_file\" parameter");
         return NGX_CONF_ERROR;
     }
 
-    redis->server.scripts = ngx_http_slidewin_redis_scripts;
-    redis->server.nscripts = NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS;
+    redis->access.scripts = ngx_http_slidewin_redis_scripts;
+    redis->access.nscripts = NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS;
 
     for (i = 0; i < NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS; i++) {
         ngx_http_slidewin_digest(digest,
@@ -128,12 +126,9 @@ ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
     ngx_http_slidewin_redis_t *redis)
 {
     size_t                             len;
-    u_char                            *p;
     sw_url_t                           url;
-    ngx_str_t                          host;
-    ngx_uint_t                         literal;
     const char                        *error;
-    ngx_http_slidewin_redis_server_t  *server;
+    ngx_http_slidewin_redis_access_t  *access;
 
     error = sw_url_parse(&url, (char *) value->data, value->len);
 
@@ -156,105 +151,22 @@ ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
         return NGX_CONF_ERROR;
     }
 
-    server = &redis->server;
+    access = &redis->access;
 
-    server->is_unix = url.is_unix;
-    server->port = url.port;
-    server->database = url.database;
+    access->database = url.database;
 
-    if (ngx_http_slidewin_redis_copy(cf, &host, url.host.data, url.host.len)
+    if (ngx_http_slidewin_redis_copy(cf, &access->user, url.user.data,
+                                     url.user.len)
         != NGX_OK
-        || ngx_http_slidewin_redis_copy(cf, &server->user, url.user.data,
-                                        url.user.len)
-           != NGX_OK
-        || ngx_http_slidewin_redis_copy(cf, &server->password,
+        || ngx_http_slidewin_redis_copy(cf, &access->password,
                                         url.password.data, url.password.len)
+           != NGX_OK
+        || ngx_http_slidewin_redis_host_init(cf, &redis->host, url.host.data,
+                                             url.host.len, url.port)
            != NGX_OK)
     {
         return NGX_CONF_ERROR;
     }
-
-    /* the name in the log is where it is, without who asks */
-
-    server->name.data = ngx_pnalloc(cf->pool, sizeof("\"unix:[]:65535\"")
-                                              + host.len);
-    if (server->name.data == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    literal = (ngx_strchr(host.data, ':') != NULL);
-
-    if (url.is_unix) {
-        p = ngx_sprintf(server->name.data, "\"unix:%V\"", &host);
-
-    } else if (literal) {
-        p = ngx_sprintf(server->name.data, "\"[%V]:%ui\"", &host,
-                        server->port);
-    } else {
-        p = ngx_sprintf(server->name.data, "\"%V:%ui\"", &host,
-                        server->port);
-    }
-
-    server->name.len = p - server->name.data;
-
-    if (!url.is_unix && !literal) {
-        return ngx_http_slidewin_redis_resolve(cf, server, &host);
-    }
-
-    server->hosts = ngx_palloc(cf->pool, sizeof(ngx_str_t));
-    if (server->hosts == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    server->hosts[0] = host;
-    server->nhosts = 1;
-
-    return NGX_CONF_OK;
-}
-
-
-/* at run time nothing is resolved: that would block */
-
-static char *
-ngx_http_slidewin_redis_resolve(ngx_conf_t *cf,
-    ngx_http_slidewin_redis_server_t *server, ngx_str_t *host)
-{
-    u_char      text[NGX_SOCKADDR_STRLEN];
-    size_t      len;
-    ngx_url_t   u;
-    ngx_uint_t  i;
-
-    ngx_memzero(&u, sizeof(ngx_url_t));
-
-    u.url = *host;
-    u.default_port = (in_port_t) server->port;
-
-    if (ngx_parse_url(cf->pool, &u) != NGX_OK || u.naddrs == 0) {
-        ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
-                           "%s in slidewin_redis %V, its policies go by "
-                           "their \"on_error\"",
-                           u.err ? u.err : "host not found", &server->name);
-        return NGX_CONF_OK;
-    }
-
-    server->hosts = ngx_palloc(cf->pool, u.naddrs * sizeof(ngx_str_t));
-    if (server->hosts == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    for (i = 0; i < u.naddrs; i++) {
-        len = ngx_sock_ntop(u.addrs[i].sockaddr, u.addrs[i].socklen, text,
-                            NGX_SOCKADDR_STRLEN, 0);
-
-        if (ngx_http_slidewin_redis_copy(cf, &server->hosts[i],
-                                         (char *) text, len)
-            != NGX_OK)
-        {
-            return NGX_CONF_ERROR;
-        }
-    }
-
-    server->nhosts = u.naddrs;
 
     return NGX_CONF_OK;
 }
@@ -298,7 +210,7 @@ ngx_http_slidewin_redis_connect_timeout(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_http_slidewin_redis_args_t  *args = conf;
 
     return ngx_http_slidewin_redis_time(cf, arg, value, "connect_timeout",
-                                        &args->redis->server.connect_timeout);
+                                        &args->redis->access.connect_timeout);
 }
 
 
@@ -375,7 +287,7 @@ ngx_http_slidewin_redis_password_file(ngx_conf_t *cf, ngx_str_t *arg,
         return NGX_CONF_ERROR;
     }
 
-    rc = ngx_http_slidewin_redis_copy(cf, &args->redis->server.password,
+    rc = ngx_http_slidewin_redis_copy(cf, &args->redis->access.password,
                                       (char *) buf, n);
 
     ngx_explicit_memzero(buf, sizeof(buf));

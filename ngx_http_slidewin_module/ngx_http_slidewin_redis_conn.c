@@ -1,6 +1,7 @@
 
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_redis_conn.h"
+#include "ngx_http_slidewin_redis_greet.h"
 #include "sw_breaker.h"
 
 
@@ -11,8 +12,6 @@
 
 #define NGX_HTTP_SLIDEWIN_REDIS_KEEPALIVE     15          /* s */
 #define NGX_HTTP_SLIDEWIN_REDIS_IDLE_US       500000
-#define NGX_HTTP_SLIDEWIN_REDIS_CLOCK_US      1000000
-#define NGX_HTTP_SLIDEWIN_REDIS_DRIFT         10000       /* 100 ppm */
 
 
 static void ngx_http_slidewin_redis_conn_connect(
@@ -28,25 +27,8 @@ static void ngx_http_slidewin_redis_conn_lost(
 static void ngx_http_slidewin_redis_conn_retry(
     ngx_http_slidewin_redis_conn_t *c, ngx_msec_t pause);
 
-static void ngx_http_slidewin_redis_conn_greet(
+static void ngx_http_slidewin_redis_conn_leave(
     ngx_http_slidewin_redis_conn_t *c);
-static ngx_int_t ngx_http_slidewin_redis_conn_say(
-    ngx_http_slidewin_redis_conn_t *c, redisCallbackFn *callback, int argc,
-    const char **argv);
-static void ngx_http_slidewin_redis_conn_greeted(redisAsyncContext *context,
-    void *reply, void *data);
-static void ngx_http_slidewin_redis_conn_refused(
-    ngx_http_slidewin_redis_conn_t *c, redisReply *reply);
-static void ngx_http_slidewin_redis_conn_loaded(redisAsyncContext *context,
-    void *reply, void *data);
-static void ngx_http_slidewin_redis_conn_clock(redisAsyncContext *context,
-    void *reply, void *data);
-static ngx_int_t ngx_http_slidewin_redis_conn_set_clock(
-    ngx_http_slidewin_redis_conn_t *c, redisReply *reply);
-static ngx_uint_t ngx_http_slidewin_redis_conn_current(
-    ngx_http_slidewin_redis_conn_t *c, redisAsyncContext *context,
-    redisReply *reply);
-
 static void ngx_http_slidewin_redis_conn_readable(
     ngx_http_slidewin_redis_event_t *e);
 
@@ -68,26 +50,42 @@ ngx_http_slidewin_redis_conn_start(ngx_http_slidewin_redis_conn_t *c)
 static void
 ngx_http_slidewin_redis_conn_connect(ngx_http_slidewin_redis_conn_t *c)
 {
-    char                reason[128], *host;
+    c->state = NGX_HTTP_SLIDEWIN_REDIS_CONNECTING;
+    c->locating = 1;
+
+    ngx_add_timer(&c->timer, c->access->connect_timeout);
+
+    c->place->find(c->place, c);
+}
+
+
+void
+ngx_http_slidewin_redis_conn_astray(ngx_http_slidewin_redis_conn_t *c,
+    const char *reason)
+{
+    c->locating = 0;
+
+    ngx_http_slidewin_redis_conn_lost(c, reason);
+}
+
+
+void
+ngx_http_slidewin_redis_conn_located(ngx_http_slidewin_redis_conn_t *c,
+    const ngx_http_slidewin_redis_address_t *address)
+{
+    char                reason[128];
     redisOptions        options;
     redisAsyncContext  *context;
 
-    c->state = NGX_HTTP_SLIDEWIN_REDIS_CONNECTING;
-
-    if (c->server->nhosts == 0) {
-        ngx_http_slidewin_redis_conn_lost(c, "its name was not resolved");
-        return;
-    }
+    c->locating = 0;
 
     ngx_memzero(&options, sizeof(redisOptions));
 
-    host = (char *) c->server->hosts[c->host].data;
-
-    if (c->server->is_unix) {
-        REDIS_OPTIONS_SET_UNIX(&options, host);
+    if (address->port) {
+        REDIS_OPTIONS_SET_TCP(&options, address->host, (int) address->port);
 
     } else {
-        REDIS_OPTIONS_SET_TCP(&options, host, (int) c->server->port);
+        REDIS_OPTIONS_SET_UNIX(&options, address->host);
     }
 
     context = redisAsyncConnectWithOptions(&options);
@@ -125,8 +123,6 @@ ngx_http_slidewin_redis_conn_connect(ngx_http_slidewin_redis_conn_t *c)
                                      ngx_http_slidewin_redis_conn_connected);
     (void) redisAsyncSetDisconnectCallback(context,
                                   ngx_http_slidewin_redis_conn_disconnected);
-
-    ngx_add_timer(&c->timer, c->server->connect_timeout);
 }
 
 
@@ -163,13 +159,13 @@ ngx_http_slidewin_redis_conn_connected(const redisAsyncContext *context,
         return;
     }
 
-    if (!c->server->is_unix) {
+    if (context->c.connection_type == REDIS_CONN_TCP) {
         (void) redisEnableKeepAliveWithInterval(
                                           (redisContext *) &context->c,
                                           NGX_HTTP_SLIDEWIN_REDIS_KEEPALIVE);
     }
 
-    ngx_http_slidewin_redis_conn_greet(c);
+    ngx_http_slidewin_redis_greet(c);
 }
 
 
@@ -202,7 +198,7 @@ ngx_http_slidewin_redis_conn_disconnected(const redisAsyncContext *context,
 
             ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
                           "slidewin redis %V ended an idle connection: %s",
-                          &c->server->name, reason);
+                          &c->place->name, reason);
             ngx_http_slidewin_redis_conn_retry(c, 0);
             return;
         }
@@ -228,7 +224,9 @@ ngx_http_slidewin_redis_conn_drop(ngx_http_slidewin_redis_conn_t *c,
 
     /* runs the callbacks of all that is pending */
 
-    redisAsyncFree(context);
+    if (context) {
+        redisAsyncFree(context);
+    }
 }
 
 
@@ -247,15 +245,13 @@ ngx_http_slidewin_redis_conn_lost(ngx_http_slidewin_redis_conn_t *c,
                                                          : NGX_LOG_ERR;
 
     ngx_log_error(level, ngx_cycle->log, 0,
-                  "slidewin redis %V %s: %s", &c->server->name,
+                  "slidewin redis %V %s: %s", &c->place->name,
                   was_ready ? "is lost" : "cannot be reached", reason);
 
     c->reported = 1;
     c->explained |= !was_ready;
 
-    if (!was_ready && ++c->host >= c->server->nhosts) {
-        c->host = 0;
-    }
+    c->attempts += !was_ready;
 
     /* the first attempt after a loss is made at once */
 
@@ -285,6 +281,8 @@ ngx_http_slidewin_redis_conn_retry(ngx_http_slidewin_redis_conn_t *c,
         ngx_del_timer(&c->timer);
     }
 
+    ngx_http_slidewin_redis_conn_leave(c);
+
     if (!c->exiting) {
         ngx_add_timer(&c->timer, pause);
     }
@@ -294,286 +292,12 @@ ngx_http_slidewin_redis_conn_retry(ngx_http_slidewin_redis_conn_t *c,
 
 
 static void
-ngx_http_slidewin_redis_conn_greet(ngx_http_slidewin_redis_conn_t *c)
+ngx_http_slidewin_redis_conn_leave(ngx_http_slidewin_redis_conn_t *c)
 {
-    int                                argc;
-    char                               database[NGX_INT_T_LEN + 1];
-    ngx_uint_t                         i;
-    const char                        *argv[3];
-    ngx_http_slidewin_redis_server_t  *server;
-
-    server = c->server;
-
-    if (server->password.len) {
-        argc = 0;
-        argv[argc++] = "AUTH";
-
-        if (server->user.len) {
-            argv[argc++] = (char *) server->user.data;
-        }
-
-        argv[argc++] = (char *) server->password.data;
-
-        if (ngx_http_slidewin_redis_conn_say(c,
-                                         ngx_http_slidewin_redis_conn_greeted,
-                                         argc, argv)
-            != NGX_OK)
-        {
-            return;
-        }
+    if (c->locating) {
+        c->locating = 0;
+        c->place->leave(c->place);
     }
-
-    if (server->database) {
-        (void) ngx_sprintf((u_char *) database, "%ui%Z", server->database);
-
-        argv[0] = "SELECT";
-        argv[1] = database;
-
-        if (ngx_http_slidewin_redis_conn_say(c,
-                                         ngx_http_slidewin_redis_conn_greeted,
-                                         2, argv)
-            != NGX_OK)
-        {
-            return;
-        }
-    }
-
-    for (i = 0; i < server->nscripts; i++) {
-        argv[0] = "SCRIPT";
-        argv[1] = "LOAD";
-        argv[2] = (char *) server->scripts[i].data;
-
-        if (ngx_http_slidewin_redis_conn_say(c,
-                                          ngx_http_slidewin_redis_conn_loaded,
-                                          3, argv)
-            != NGX_OK)
-        {
-            return;
-        }
-    }
-
-    c->clock_asked = ngx_http_slidewin_clock_us();
-    c->clock_error = 0;
-
-    argv[0] = "TIME";
-
-    (void) ngx_http_slidewin_redis_conn_say(c,
-                                           ngx_http_slidewin_redis_conn_clock,
-                                           1, argv);
-}
-
-
-static ngx_int_t
-ngx_http_slidewin_redis_conn_say(ngx_http_slidewin_redis_conn_t *c,
-    redisCallbackFn *callback, int argc, const char **argv)
-{
-    if (ngx_http_slidewin_redis_conn_send(c, callback, c, argc, argv, NULL)
-        != NGX_OK)
-    {
-        ngx_http_slidewin_redis_conn_drop(c, "no memory");
-        return NGX_ERROR;
-    }
-
-    return NGX_OK;
-}
-
-
-/* AUTH, SELECT: without them it would count as somebody else, or elsewhere */
-
-static void
-ngx_http_slidewin_redis_conn_greeted(redisAsyncContext *context, void *reply,
-    void *data)
-{
-    redisReply                      *r;
-    ngx_http_slidewin_redis_conn_t  *c;
-
-    c = data;
-    r = reply;
-
-    if (ngx_http_slidewin_redis_conn_current(c, context, r)
-        && r->type != REDIS_REPLY_STATUS)
-    {
-        ngx_http_slidewin_redis_conn_refused(c, r);
-    }
-}
-
-
-static void
-ngx_http_slidewin_redis_conn_refused(ngx_http_slidewin_redis_conn_t *c,
-    redisReply *reply)
-{
-    size_t  len;
-    u_char  reason[128];
-
-    if (reply->type != REDIS_REPLY_ERROR) {
-        ngx_http_slidewin_redis_conn_drop(c, "it does not speak like Redis");
-        return;
-    }
-
-    len = ngx_http_slidewin_redis_conn_reason(reply->str, reply->len);
-
-    (void) ngx_cpystrn(reason, (u_char *) reply->str,
-                       ngx_min(len + 1, sizeof(reason)));
-
-    ngx_http_slidewin_redis_conn_drop(c, (char *) reason);
-}
-
-
-size_t
-ngx_http_slidewin_redis_conn_reason(const char *text, size_t len)
-{
-    size_t   i;
-    u_char  *given;
-
-    given = ngx_strlcasestrn((u_char *) text, (u_char *) text + len,
-                             (u_char *) ", with args", 11 - 1);
-
-    if (given) {
-        len = given - (u_char *) text;
-    }
-
-    for (i = 0; i < len; i++) {
-        if (text[i] < ' ' || text[i] > '~') {
-            break;
-        }
-    }
-
-    return i;
-}
-
-
-/* SCRIPT LOAD: without it the first check brings the script along */
-
-static void
-ngx_http_slidewin_redis_conn_loaded(redisAsyncContext *context, void *reply,
-    void *data)
-{
-    ngx_http_slidewin_redis_conn_t  *c;
-
-    c = data;
-
-    (void) ngx_http_slidewin_redis_conn_current(c, context, reply);
-}
-
-
-static void
-ngx_http_slidewin_redis_conn_clock(redisAsyncContext *context, void *reply,
-    void *data)
-{
-    ngx_http_slidewin_redis_conn_t  *c;
-
-    c = data;
-    c->asking_clock = 0;
-
-    if (!ngx_http_slidewin_redis_conn_current(c, context, reply)) {
-        return;
-    }
-
-    if (ngx_http_slidewin_redis_conn_set_clock(c, reply) != NGX_OK) {
-
-        /* one that is busy has the time later */
-
-        if (c->state != NGX_HTTP_SLIDEWIN_REDIS_READY
-            || ((redisReply *) reply)->type != REDIS_REPLY_ERROR)
-        {
-            ngx_http_slidewin_redis_conn_refused(c, reply);
-        }
-
-        return;
-    }
-
-    if (c->state == NGX_HTTP_SLIDEWIN_REDIS_READY) {
-        return;
-    }
-
-    /* the last of the greeting */
-
-    ngx_del_timer(&c->timer);
-    c->state = NGX_HTTP_SLIDEWIN_REDIS_READY;
-
-    c->failed = 0;
-
-    c->ready(c);
-}
-
-
-/*
- * The other clock was read between asking and hearing: the middle is wrong by
- * half of that at most.  A later reading is taken if it is as good, or if the
- * two cannot both be true because a clock was set.
- */
-
-static ngx_int_t
-ngx_http_slidewin_redis_conn_set_clock(ngx_http_slidewin_redis_conn_t *c,
-    redisReply *reply)
-{
-    int64_t    now, theirs, offset, error, known;
-    ngx_int_t  sec, usec;
-
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2
-        || reply->element[0]->type != REDIS_REPLY_STRING
-        || reply->element[1]->type != REDIS_REPLY_STRING)
-    {
-        return NGX_ERROR;
-    }
-
-    sec = ngx_atoi((u_char *) reply->element[0]->str, reply->element[0]->len);
-    usec = ngx_atoi((u_char *) reply->element[1]->str,
-                    reply->element[1]->len);
-
-    if (sec == NGX_ERROR || usec == NGX_ERROR || usec > 999999
-        || sec < 1 || sec > NGX_MAX_INT32_VALUE * (ngx_int_t) 8)
-    {
-        return NGX_ERROR;
-    }
-
-    now = ngx_http_slidewin_clock_us();
-    theirs = (int64_t) sec * 1000000 + usec;
-    error = (now - c->clock_asked) / 2 + 1;
-    offset = theirs - (now + c->clock_asked) / 2;
-
-    known = c->clock_error + NGX_HTTP_SLIDEWIN_REDIS_CLOCK_US
-                             / NGX_HTTP_SLIDEWIN_REDIS_DRIFT;
-
-    if (c->clock_error == 0 || error <= known
-        || offset - c->clock > error + known
-        || c->clock - offset > error + known)
-    {
-        c->clock = offset;
-        c->clock_error = error;
-
-    } else {
-        c->clock_error = known;
-    }
-
-    return NGX_OK;
-}
-
-
-int64_t
-ngx_http_slidewin_redis_conn_time(ngx_http_slidewin_redis_conn_t *c)
-{
-    int64_t      now;
-    const char  *argv[1];
-
-    now = ngx_http_slidewin_clock_us();
-
-    if (!c->asking_clock
-        && now - c->clock_asked >= NGX_HTTP_SLIDEWIN_REDIS_CLOCK_US)
-    {
-        argv[0] = "TIME";
-
-        if (ngx_http_slidewin_redis_conn_send(c,
-                                            ngx_http_slidewin_redis_conn_clock,
-                                            c, 1, argv, NULL)
-            == NGX_OK)
-        {
-            c->clock_asked = now;
-            c->asking_clock = 1;
-        }
-    }
-
-    return (now + c->clock) / 1000;
 }
 
 
@@ -620,9 +344,7 @@ ngx_http_slidewin_redis_conn_received(ngx_http_slidewin_redis_conn_t *c)
 }
 
 
-/* whether the reply is of the connection there is now, and is one */
-
-static ngx_uint_t
+ngx_uint_t
 ngx_http_slidewin_redis_conn_current(ngx_http_slidewin_redis_conn_t *c,
     redisAsyncContext *context, redisReply *reply)
 {
@@ -635,6 +357,18 @@ ngx_http_slidewin_redis_conn_current(ngx_http_slidewin_redis_conn_t *c,
     ngx_http_slidewin_redis_conn_received(c);
 
     return c->state != NGX_HTTP_SLIDEWIN_REDIS_DOWN;
+}
+
+
+void
+ngx_http_slidewin_redis_conn_ready(ngx_http_slidewin_redis_conn_t *c)
+{
+    ngx_del_timer(&c->timer);
+
+    c->state = NGX_HTTP_SLIDEWIN_REDIS_READY;
+    c->failed = 0;
+
+    c->ready(c);
 }
 
 
@@ -654,7 +388,7 @@ ngx_http_slidewin_redis_conn_proven(ngx_http_slidewin_redis_conn_t *c)
         c->reported = 0;
         c->explained = 0;
         ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
-                      "slidewin redis %V is back", &c->server->name);
+                      "slidewin redis %V is back", &c->place->name);
     }
 }
 
@@ -707,6 +441,8 @@ ngx_http_slidewin_redis_conn_stop(ngx_http_slidewin_redis_conn_t *c)
     c->exiting = 1;
     c->state = NGX_HTTP_SLIDEWIN_REDIS_DOWN;
     context = c->event.context;
+
+    ngx_http_slidewin_redis_conn_leave(c);
 
     if (c->timer.timer_set) {
         ngx_del_timer(&c->timer);

@@ -5,10 +5,14 @@
 
 #include "ngx_http_slidewin_redis.h"
 #include "ngx_http_slidewin_redis_conn.h"
+#include "ngx_http_slidewin_redis_host.h"
 #include "sw_breaker.h"
 
 
 #define NGX_HTTP_SLIDEWIN_REDIS_SHA_LEN   40
+
+
+typedef struct ngx_http_slidewin_redis_s  ngx_http_slidewin_redis_t;
 
 
 /* take for any policies, and for one of the kinds that are asked most */
@@ -28,22 +32,29 @@ extern ngx_str_t
     ngx_http_slidewin_redis_scripts[NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS];
 
 
-/* a store as configured, and what a worker makes of it */
-
 typedef struct {
-    ngx_http_slidewin_redis_server_t   server;
     ngx_http_slidewin_redis_conn_t     conn;
-    ngx_msec_t                         timeout;
-    ngx_str_t                          prefix;
-    u_char                             sha[NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS]
-                                          [NGX_HTTP_SLIDEWIN_REDIS_SHA_LEN];
+    ngx_http_slidewin_redis_t         *redis;
     sw_breaker_t                       breaker;
     ngx_queue_t                        waiting;    /* to be sent when ready */
     ngx_uint_t                         calls;      /* checks under way */
     ngx_uint_t                         amends;     /* and changes */
-    int64_t                            number;     /* of the last call */
     time_t                             logged;     /* the last bad answer */
-} ngx_http_slidewin_redis_t;
+} ngx_http_slidewin_redis_node_t;
+
+
+/* a store as configured, and what a worker makes of it */
+
+struct ngx_http_slidewin_redis_s {
+    ngx_http_slidewin_redis_access_t   access;
+    ngx_http_slidewin_redis_host_t     host;
+    ngx_http_slidewin_redis_node_t     node;
+    ngx_msec_t                         timeout;
+    ngx_str_t                          prefix;
+    u_char                             sha[NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS]
+                                          [NGX_HTTP_SLIDEWIN_REDIS_SHA_LEN];
+    int64_t                            number;     /* of the last call */
+};
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_REDIS_STORE_H_INCLUDED_ */

@@ -53,6 +53,7 @@ const ngx_http_slidewin_backend_t  ngx_http_slidewin_shm_backend = {
     NULL,                                  /* never waits */
     NULL,
     NULL,
+    NULL,
     NULL
 };
 

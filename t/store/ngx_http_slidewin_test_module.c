@@ -90,6 +90,7 @@ static const ngx_http_slidewin_backend_t  ngx_http_slidewin_test_backend = {
     ngx_http_slidewin_test_cancel,
     ngx_http_slidewin_test_adopt,
     NULL,
+    NULL,
     NULL
 };
 

@@ -1,0 +1,589 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+
+#include "ngx_http_slidewin_clock.h"
+#include "ngx_http_slidewin_redis_call.h"
+#include "ngx_http_slidewin_redis_command.h"
+#include "ngx_http_slidewin_redis_greet.h"
+#include "ngx_http_slidewin_redis_node.h"
+
+
+/*
+ * A call on its way.  It is not the request's: that may leave, or give up at
+ * the deadline, and the reply comes all the same.
+ */
+
+typedef struct {
+    ngx_event_t                      event;     /* the deadline, the answer */
+    ngx_queue_t                      queue;     /* of those not yet sent */
+    ngx_http_slidewin_redis_node_t  *node;
+    ngx_http_slidewin_call_t        *call;      /* NULL: nobody waits */
+    ngx_http_slidewin_redis_verb_e   verb;
+    int64_t                          number;
+    int64_t                          sent_at;   /* us */
+    ngx_int_t                        rc;
+    unsigned                         amends:1;  /* it is no check */
+    unsigned                         sent:1;
+    unsigned                         answered:1;
+    unsigned                         retried:1;
+    unsigned                         overdue:1;
+    unsigned                         late:1;
+} ngx_http_slidewin_redis_call_t;
+
+
+static ngx_int_t ngx_http_slidewin_redis_call_submit(
+    ngx_http_slidewin_redis_call_t *rcall);
+static ngx_uint_t *ngx_http_slidewin_redis_call_under_way(
+    ngx_http_slidewin_redis_call_t *rcall);
+static ngx_int_t ngx_http_slidewin_redis_call_send(
+    ngx_http_slidewin_redis_call_t *rcall);
+static ngx_http_slidewin_redis_script_e ngx_http_slidewin_redis_call_script(
+    ngx_http_slidewin_redis_call_t *rcall);
+static void ngx_http_slidewin_redis_call_replied(redisAsyncContext *context,
+    void *reply, void *data);
+static void ngx_http_slidewin_redis_call_finish(
+    ngx_http_slidewin_redis_call_t *rcall, ngx_int_t rc);
+static void ngx_http_slidewin_redis_call_event(ngx_event_t *ev);
+static void ngx_http_slidewin_redis_call_overdue(
+    ngx_http_slidewin_redis_call_t *rcall);
+static void ngx_http_slidewin_redis_call_unsent(
+    ngx_http_slidewin_redis_call_t *rcall);
+static ngx_int_t ngx_http_slidewin_redis_call_understand(
+    ngx_http_slidewin_redis_call_t *rcall, redisReply *reply);
+static ngx_int_t ngx_http_slidewin_redis_call_error(
+    ngx_http_slidewin_redis_call_t *rcall, redisReply *reply);
+static void ngx_http_slidewin_redis_call_odd_key(
+    ngx_http_slidewin_redis_call_t *rcall, const char *reason, size_t len);
+static void ngx_http_slidewin_redis_call_mute(
+    ngx_http_slidewin_redis_call_t *rcall);
+static ngx_uint_t ngx_http_slidewin_redis_error_is(redisReply *reply,
+    const char *code);
+
+
+ngx_int_t
+ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_node_t *node,
+    ngx_http_slidewin_call_t *call, ngx_http_slidewin_redis_verb_e verb)
+{
+    ngx_uint_t                       check;
+    ngx_http_slidewin_redis_call_t  *rcall;
+
+    check = (verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_TAKE);
+
+    if (!ngx_http_slidewin_redis_node_open(node, check)) {
+        return NGX_ERROR;
+    }
+
+    rcall = ngx_calloc(sizeof(ngx_http_slidewin_redis_call_t), call->log);
+    if (rcall == NULL) {
+        if (check) {
+            ngx_http_slidewin_redis_node_unheard(node);
+        }
+
+        return NGX_ERROR;
+    }
+
+    rcall->node = node;
+    rcall->call = call;
+    rcall->amends = !check;
+    rcall->verb = verb;
+    rcall->number = ++node->redis->number;
+    rcall->event.handler = ngx_http_slidewin_redis_call_event;
+    rcall->event.data = rcall;
+    rcall->event.log = ngx_cycle->log;
+
+    if (ngx_http_slidewin_redis_call_submit(rcall) != NGX_OK) {
+        ngx_http_slidewin_redis_call_mute(rcall);
+        ngx_free(rcall);
+        return NGX_ERROR;
+    }
+
+    *ngx_http_slidewin_redis_call_under_way(rcall) += 1;
+    call->pending = rcall;
+
+    ngx_add_timer(&rcall->event, node->redis->timeout);
+
+    return NGX_AGAIN;
+}
+
+
+/* sends it, or lets it wait for the connection */
+
+static ngx_int_t
+ngx_http_slidewin_redis_call_submit(ngx_http_slidewin_redis_call_t *rcall)
+{
+    if (rcall->node->conn.state == NGX_HTTP_SLIDEWIN_REDIS_READY) {
+        return ngx_http_slidewin_redis_call_send(rcall);
+    }
+
+    ngx_queue_insert_tail(&rcall->node->waiting, &rcall->queue);
+
+    return NGX_OK;
+}
+
+
+static ngx_uint_t *
+ngx_http_slidewin_redis_call_under_way(ngx_http_slidewin_redis_call_t *rcall)
+{
+    return rcall->amends ? &rcall->node->amends : &rcall->node->calls;
+}
+
+
+static ngx_int_t
+ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
+{
+    ngx_int_t                           rc;
+    ngx_str_t                          *text;
+    ngx_uint_t                          i;
+    ngx_http_slidewin_call_t           *call;
+    ngx_http_slidewin_claim_t          *claim;
+    ngx_http_slidewin_redis_node_t     *node;
+    ngx_http_slidewin_redis_script_e    script;
+    ngx_http_slidewin_redis_command_t   cmd;
+
+    call = rcall->call;
+    node = rcall->node;
+    cmd.argc = 0;
+
+    if (rcall->verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_RESET) {
+        ngx_http_slidewin_redis_arg(&cmd, "DEL", 3);
+        ngx_http_slidewin_redis_arg_keys(&cmd, node->redis, call);
+
+    } else {
+
+        script = ngx_http_slidewin_redis_call_script(rcall);
+
+        if (rcall->retried) {
+            text = &ngx_http_slidewin_redis_scripts[script];
+            ngx_http_slidewin_redis_arg(&cmd, "EVAL", 4);
+            ngx_http_slidewin_redis_arg(&cmd, (char *) text->data, text->len);
+
+        } else {
+            ngx_http_slidewin_redis_arg(&cmd, "EVALSHA", 7);
+            ngx_http_slidewin_redis_arg(&cmd, (char *) node->redis->sha[script],
+                                        NGX_HTTP_SLIDEWIN_REDIS_SHA_LEN);
+        }
+
+        ngx_http_slidewin_redis_arg_number(&cmd, (int64_t) call->n);
+        ngx_http_slidewin_redis_arg_keys(&cmd, node->redis, call);
+        ngx_http_slidewin_redis_arg_number(&cmd, rcall->number);
+        ngx_http_slidewin_redis_arg_number(&cmd,
+                             ngx_http_slidewin_redis_greet_time(&node->conn));
+
+        for (i = 0; i < call->n; i++) {
+            claim = call->claims[i];
+
+            ngx_http_slidewin_redis_arg_policy(&cmd, claim,
+                script == NGX_HTTP_SLIDEWIN_REDIS_GIVE_BACK
+                    ? claim->verdict.stamp
+                    : claim->dry_run);
+        }
+    }
+
+    rc = ngx_http_slidewin_redis_conn_send(&node->conn,
+                                           ngx_http_slidewin_redis_call_replied,
+                                           rcall, cmd.argc, cmd.argv,
+                                           cmd.lens);
+    if (rc == NGX_OK) {
+        rcall->sent = 1;
+        rcall->sent_at = ngx_http_slidewin_clock_us();
+    }
+
+    return rc;
+}
+
+
+static ngx_http_slidewin_redis_script_e
+ngx_http_slidewin_redis_call_script(ngx_http_slidewin_redis_call_t *rcall)
+{
+    if (rcall->verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_GIVE_BACK) {
+        return NGX_HTTP_SLIDEWIN_REDIS_GIVE_BACK;
+    }
+
+    if (rcall->call->n > 1) {
+        return NGX_HTTP_SLIDEWIN_REDIS_TAKE_ANY;
+    }
+
+    switch (rcall->call->claims[0]->policy.algorithm) {
+
+    case SW_LOG:
+        return NGX_HTTP_SLIDEWIN_REDIS_TAKE_LOG;
+
+    case SW_STRICT:
+        return NGX_HTTP_SLIDEWIN_REDIS_TAKE_ANY;
+
+    default:
+        return NGX_HTTP_SLIDEWIN_REDIS_TAKE_PAIR;
+    }
+}
+
+
+/*
+ * Runs inside hiredis, perhaps while another request's call frees it: it only
+ * takes down what was said and lets an event of its own do the rest.
+ */
+
+static void
+ngx_http_slidewin_redis_call_replied(redisAsyncContext *context, void *reply,
+    void *data)
+{
+    ngx_int_t                        rc;
+    ngx_http_slidewin_redis_call_t  *rcall;
+
+    rcall = data;
+    rcall->sent = 0;
+
+    if (reply == NULL) {
+        ngx_http_slidewin_redis_call_mute(rcall);
+        ngx_http_slidewin_redis_call_finish(rcall, NGX_ERROR);
+        return;
+    }
+
+    ngx_http_slidewin_redis_conn_received(&rcall->node->conn);
+
+    rc = ngx_http_slidewin_redis_call_understand(rcall, reply);
+
+    if (rc != NGX_AGAIN) {
+        ngx_http_slidewin_redis_call_finish(rcall, rc);
+    }
+}
+
+
+static void
+ngx_http_slidewin_redis_call_finish(ngx_http_slidewin_redis_call_t *rcall,
+    ngx_int_t rc)
+{
+    *ngx_http_slidewin_redis_call_under_way(rcall) -= 1;
+
+    if (rcall->event.timer_set) {
+        ngx_del_timer(&rcall->event);
+    }
+
+    if (rcall->call == NULL) {
+        ngx_free(rcall);
+        return;
+    }
+
+    rcall->rc = rc;
+    rcall->answered = 1;
+
+    ngx_post_event(&rcall->event, &ngx_posted_events);
+}
+
+
+static void
+ngx_http_slidewin_redis_call_event(ngx_event_t *ev)
+{
+    ngx_int_t                        rc;
+    ngx_http_slidewin_call_t        *call;
+    ngx_http_slidewin_redis_call_t  *rcall;
+
+    rcall = ev->data;
+
+    if (!rcall->answered) {
+        ngx_http_slidewin_redis_call_overdue(rcall);
+        return;
+    }
+
+    rc = rcall->rc;
+    call = rcall->call;
+
+    ngx_free(rcall);
+
+    call->pending = NULL;
+    call->done(call, rc);
+}
+
+
+/*
+ * The request goes on without an answer.  If no reply at all was complete since
+ * the question was sent, the connection is not worth waiting for either, and
+ * all others that wait on it are told now.
+ */
+
+static void
+ngx_http_slidewin_redis_call_overdue(ngx_http_slidewin_redis_call_t *rcall)
+{
+    ngx_http_slidewin_call_t   *call;
+    ngx_http_slidewin_redis_node_t  *node;
+
+    static const char  late[] = "no answer within the timeout";
+
+    /*
+     * It may be this process that was late: what has come meanwhile is read
+     * in the next turn, before its timers.
+     */
+
+    if (rcall->sent && !rcall->overdue) {
+        rcall->overdue = 1;
+        ngx_add_timer(&rcall->event, 1);
+        return;
+    }
+
+    node = rcall->node;
+    call = rcall->call;
+    rcall->call = NULL;
+    rcall->late = 1;
+
+    if (!rcall->sent) {
+        node->conn.failed = 1;
+        ngx_http_slidewin_redis_call_unsent(rcall);
+
+    } else if (node->conn.heard < rcall->sent_at) {
+        node->conn.failed = 1;
+        node->conn.doubtful = 1;
+        ngx_http_slidewin_redis_conn_drop(&node->conn, late);
+
+    } else if (!rcall->amends) {
+        ngx_http_slidewin_redis_node_failed(node, late, sizeof(late) - 1);
+    }
+
+    if (call) {
+        call->pending = NULL;
+        call->done(call, NGX_ERROR);
+    }
+}
+
+
+void
+ngx_http_slidewin_redis_call_cancel(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_call_t *call)
+{
+    ngx_http_slidewin_redis_call_t  *rcall;
+
+    rcall = call->pending;
+
+    call->pending = NULL;
+    rcall->call = NULL;
+
+    if (rcall->answered) {
+        ngx_delete_posted_event(&rcall->event);
+        ngx_free(rcall);
+
+    } else if (!rcall->sent) {
+        ngx_http_slidewin_redis_call_unsent(rcall);
+    }
+
+    /* one that is sent keeps its deadline: it watches the connection */
+}
+
+
+ngx_int_t
+ngx_http_slidewin_redis_call_adopt(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_call_t *call, ngx_http_slidewin_call_t *heir)
+{
+    ngx_http_slidewin_redis_call_t  *rcall;
+
+    rcall = call->pending;
+
+    if (!rcall->sent && !rcall->answered) {
+        return NGX_DECLINED;
+    }
+
+    rcall->call = heir;
+    heir->pending = rcall;
+    call->pending = NULL;
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_slidewin_redis_calls_send(ngx_http_slidewin_redis_node_t *node)
+{
+    ngx_queue_t                     *q;
+    ngx_http_slidewin_redis_call_t  *rcall;
+
+    while (!ngx_queue_empty(&node->waiting)) {
+        q = ngx_queue_head(&node->waiting);
+        rcall = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+        if (ngx_http_slidewin_redis_call_send(rcall) != NGX_OK) {
+            ngx_http_slidewin_redis_call_unsent(rcall);
+            continue;
+        }
+
+        ngx_queue_remove(q);
+    }
+}
+
+
+void
+ngx_http_slidewin_redis_calls_fail(ngx_http_slidewin_redis_node_t *node)
+{
+    ngx_queue_t                     *q;
+    ngx_http_slidewin_redis_call_t  *rcall;
+
+    while (!ngx_queue_empty(&node->waiting)) {
+        q = ngx_queue_head(&node->waiting);
+        rcall = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+        ngx_http_slidewin_redis_call_unsent(rcall);
+    }
+}
+
+
+static void
+ngx_http_slidewin_redis_call_unsent(ngx_http_slidewin_redis_call_t *rcall)
+{
+    ngx_queue_remove(&rcall->queue);
+    ngx_http_slidewin_redis_call_mute(rcall);
+    ngx_http_slidewin_redis_call_finish(rcall, NGX_ERROR);
+}
+
+
+/* NGX_OK, NGX_ERROR, or NGX_AGAIN if the call was sent once more */
+
+static ngx_int_t
+ngx_http_slidewin_redis_call_understand(ngx_http_slidewin_redis_call_t *rcall,
+    redisReply *reply)
+{
+    ngx_int_t                   rc;
+    ngx_uint_t                  i;
+    ngx_http_slidewin_redis_node_t  *node;
+
+    static const char  nonsense[] = "its answer makes no sense";
+
+    node = rcall->node;
+
+    if (reply->type == REDIS_REPLY_ERROR) {
+        return ngx_http_slidewin_redis_call_error(rcall, reply);
+    }
+
+    switch (rcall->verb) {
+
+    case NGX_HTTP_SLIDEWIN_REDIS_VERB_RESET:
+        rc = (reply->type == REDIS_REPLY_INTEGER) ? NGX_OK : NGX_ERROR;
+        break;
+
+    case NGX_HTTP_SLIDEWIN_REDIS_VERB_GIVE_BACK:
+
+        /* its number, and no verdicts */
+
+        rc = ngx_http_slidewin_redis_verdicts(NULL, rcall->number, reply);
+        break;
+
+    default: /* NGX_HTTP_SLIDEWIN_REDIS_VERB_TAKE */
+        rc = ngx_http_slidewin_redis_verdicts(rcall->call, rcall->number,
+                                              reply);
+        break;
+    }
+
+    if (rc == NGX_OK) {
+
+        /* one that was given up has been counted as a failure already */
+
+        if (!rcall->late && !rcall->amends) {
+            ngx_http_slidewin_redis_node_worked(node);
+        }
+
+        return NGX_OK;
+    }
+
+    for (i = 0; rcall->call && i < rcall->call->n; i++) {
+        rcall->call->claims[i]->counted = 0;
+    }
+
+    if (rc == NGX_DECLINED) {
+        ngx_http_slidewin_redis_call_odd_key(rcall, nonsense,
+                                        sizeof(nonsense) - 1);
+        return NGX_ERROR;
+    }
+
+    /* it is not known whose answer this is, nor the next one */
+
+    ngx_http_slidewin_redis_node_failed(node, nonsense, sizeof(nonsense) - 1);
+    ngx_http_slidewin_redis_conn_drop(&node->conn, nonsense);
+
+    return NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_slidewin_redis_call_error(ngx_http_slidewin_redis_call_t *rcall,
+    redisReply *reply)
+{
+    ngx_http_slidewin_redis_node_t  *node;
+
+    node = rcall->node;
+
+    /* it did not run: the script is brought along, once */
+
+    if (ngx_http_slidewin_redis_error_is(reply, "NOSCRIPT")
+        && !rcall->retried)
+    {
+        if (rcall->call == NULL) {
+            ngx_http_slidewin_redis_call_mute(rcall);
+            return NGX_ERROR;
+        }
+
+        rcall->retried = 1;
+
+        if (ngx_http_slidewin_redis_call_send(rcall) == NGX_OK) {
+            return NGX_AGAIN;
+        }
+    }
+
+    if (rcall->late) {
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_slidewin_redis_error_is(reply, "WRONGTYPE")
+        || ngx_http_slidewin_redis_error_is(reply, "SLIDEWIN"))
+    {
+        ngx_http_slidewin_redis_call_odd_key(rcall, reply->str, reply->len);
+        return NGX_ERROR;
+    }
+
+    if (rcall->amends) {
+        ngx_http_slidewin_redis_node_odd(node, "does not change a count",
+                                    reply->str, reply->len);
+    } else {
+        ngx_http_slidewin_redis_node_failed(node, reply->str, reply->len);
+    }
+
+    /* a master that has become a replica may be reached elsewhere */
+
+    if (ngx_http_slidewin_redis_error_is(reply, "READONLY")) {
+        ngx_http_slidewin_redis_conn_drop(&node->conn, "it is a replica");
+    }
+
+    return NGX_ERROR;
+}
+
+
+/* one client's key was written by others; the server is well */
+
+static void
+ngx_http_slidewin_redis_call_odd_key(ngx_http_slidewin_redis_call_t *rcall,
+    const char *reason, size_t len)
+{
+    ngx_http_slidewin_redis_node_odd(rcall->node,
+                                "has something else under the key of a client",
+                                reason, len);
+
+    if (!rcall->amends) {
+        ngx_http_slidewin_redis_node_worked(rcall->node);
+    }
+}
+
+
+static void
+ngx_http_slidewin_redis_call_mute(ngx_http_slidewin_redis_call_t *rcall)
+{
+    if (!rcall->amends) {
+        ngx_http_slidewin_redis_node_unheard(rcall->node);
+    }
+}
+
+
+static ngx_uint_t
+ngx_http_slidewin_redis_error_is(redisReply *reply, const char *code)
+{
+    size_t  len;
+
+    len = ngx_strlen(code);
+
+    return reply->len >= len && ngx_strncmp(reply->str, code, len) == 0;
+}

@@ -1,0 +1,28 @@
+
+/*
+ * What is said before anything is asked: who we are, where to count, the
+ * scripts; and what time it is there, then and later.
+ */
+
+
+#ifndef _NGX_HTTP_SLIDEWIN_REDIS_GREET_H_INCLUDED_
+#define _NGX_HTTP_SLIDEWIN_REDIS_GREET_H_INCLUDED_
+
+
+#include "ngx_http_slidewin_redis_conn.h"
+
+
+/* ends with ngx_http_slidewin_redis_conn_ready(), or it is dropped */
+void ngx_http_slidewin_redis_greet(ngx_http_slidewin_redis_conn_t *c);
+
+/* the time there, in ms; asks for it now and then */
+int64_t ngx_http_slidewin_redis_greet_time(ngx_http_slidewin_redis_conn_t *c);
+
+/*
+ * How much of an error may be logged: what is printable, and one about a
+ * command that is unknown there goes on with what the command was given.
+ */
+size_t ngx_http_slidewin_redis_reason(const char *text, size_t len);
+
+
+#endif /* _NGX_HTTP_SLIDEWIN_REDIS_GREET_H_INCLUDED_ */

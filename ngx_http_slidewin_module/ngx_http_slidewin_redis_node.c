@@ -1,0 +1,161 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+
+#include "ngx_http_slidewin_clock.h"
+#include "ngx_http_slidewin_redis_call.h"
+#include "ngx_http_slidewin_redis_greet.h"
+#include "ngx_http_slidewin_redis_node.h"
+
+
+/* checks under way; beyond it on_error decides at once */
+#define NGX_HTTP_SLIDEWIN_REDIS_CALLS_MAX   1024
+
+/* and changes to what was counted, which nobody waits for */
+#define NGX_HTTP_SLIDEWIN_REDIS_AMENDS_MAX  4096
+
+
+static void ngx_http_slidewin_redis_node_ready(
+    ngx_http_slidewin_redis_conn_t *c);
+static void ngx_http_slidewin_redis_node_down(
+    ngx_http_slidewin_redis_conn_t *c);
+
+
+void
+ngx_http_slidewin_redis_node_start(ngx_http_slidewin_redis_node_t *node,
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_redis_place_t *place)
+{
+    ngx_queue_init(&node->waiting);
+
+    node->redis = redis;
+
+    node->conn.place = place;
+    node->conn.access = &redis->access;
+    node->conn.ready = ngx_http_slidewin_redis_node_ready;
+    node->conn.down = ngx_http_slidewin_redis_node_down;
+    node->conn.data = node;
+
+    ngx_http_slidewin_redis_conn_start(&node->conn);
+}
+
+
+void
+ngx_http_slidewin_redis_node_stop(ngx_http_slidewin_redis_node_t *node)
+{
+    ngx_http_slidewin_redis_conn_stop(&node->conn);
+}
+
+
+/*
+ * A connection that is being made is waited for unless it failed before.  One
+ * that failed before is asked by one at a time until it has answered.  What
+ * changes a count is no way to find out whether checks are answered.
+ */
+
+ngx_uint_t
+ngx_http_slidewin_redis_node_open(ngx_http_slidewin_redis_node_t *node,
+    ngx_uint_t check)
+{
+    if (node->conn.failed
+        && node->conn.state != NGX_HTTP_SLIDEWIN_REDIS_READY)
+    {
+        return 0;
+    }
+
+    if (!check) {
+        return node->breaker.state == SW_BREAKER_CLOSED
+               && node->amends < NGX_HTTP_SLIDEWIN_REDIS_AMENDS_MAX;
+    }
+
+    return node->calls < NGX_HTTP_SLIDEWIN_REDIS_CALLS_MAX
+           && !(node->conn.doubtful && node->calls)
+           && sw_breaker_allows(&node->breaker,
+                                ngx_http_slidewin_clock_ms());
+}
+
+
+static void
+ngx_http_slidewin_redis_node_ready(ngx_http_slidewin_redis_conn_t *c)
+{
+    ngx_http_slidewin_redis_calls_send(c->data);
+}
+
+
+static void
+ngx_http_slidewin_redis_node_down(ngx_http_slidewin_redis_conn_t *c)
+{
+    if (c->failed) {
+        ngx_http_slidewin_redis_calls_fail(c->data);
+    }
+}
+
+
+/* a probe that will not be answered makes room for the next one */
+
+void
+ngx_http_slidewin_redis_node_unheard(ngx_http_slidewin_redis_node_t *node)
+{
+    if (node->breaker.state == SW_BREAKER_PROBING) {
+        (void) sw_breaker_failure(&node->breaker,
+                                  ngx_http_slidewin_clock_ms(),
+                                  (uint32_t) ngx_random());
+    }
+}
+
+
+void
+ngx_http_slidewin_redis_node_failed(ngx_http_slidewin_redis_node_t *node,
+    const char *reason, size_t len)
+{
+    int64_t  now;
+
+    now = ngx_http_slidewin_clock_ms();
+    len = ngx_min(ngx_http_slidewin_redis_reason(reason, len), 128);
+
+    if (node->breaker.failures == 0 && node->logged != ngx_time()) {
+        node->logged = ngx_time();
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "slidewin redis %V failed: \"%*s\"",
+                      &node->conn.place->name, len, reason);
+    }
+
+    if (sw_breaker_failure(&node->breaker, now, (uint32_t) ngx_random())) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "slidewin redis %V is not asked for a while, it failed "
+                      "%d times in a row: \"%*s\"", &node->conn.place->name,
+                      node->breaker.failures, len, reason);
+    }
+}
+
+
+void
+ngx_http_slidewin_redis_node_worked(ngx_http_slidewin_redis_node_t *node)
+{
+    ngx_http_slidewin_redis_conn_proven(&node->conn);
+
+    if (sw_breaker_success(&node->breaker)) {
+        ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                      "slidewin redis %V is asked again",
+                      &node->conn.place->name);
+    }
+}
+
+
+/* once a second: it may be so for every request */
+
+void
+ngx_http_slidewin_redis_node_odd(ngx_http_slidewin_redis_node_t *node,
+    const char *what, const char *reason, size_t len)
+{
+    if (node->logged == ngx_time()) {
+        return;
+    }
+
+    node->logged = ngx_time();
+    len = ngx_min(ngx_http_slidewin_redis_reason(reason, len), 128);
+
+    ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                  "slidewin redis %V %s: \"%*s\"", &node->conn.place->name,
+                  what, len, reason);
+}
