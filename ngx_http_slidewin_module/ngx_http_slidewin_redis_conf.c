@@ -14,6 +14,10 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_CONNECT_TIMEOUT  250
 #define NGX_HTTP_SLIDEWIN_REDIS_PASSWORD_MAX     4096
 
+/* no reply to what we ask is longer, or has arrays in its array */
+#define NGX_HTTP_SLIDEWIN_REDIS_REPLY_MAX        65536
+#define NGX_HTTP_SLIDEWIN_REDIS_REPLY_DEPTH      1
+
 
 typedef struct {
     ngx_http_slidewin_store_t  *store;
@@ -85,6 +89,8 @@ ngx_http_slidewin_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd,
     ngx_str_set(&redis->prefix, "sw:");
     redis->timeout = NGX_HTTP_SLIDEWIN_REDIS_TIMEOUT;
     redis->access.connect_timeout = NGX_HTTP_SLIDEWIN_REDIS_CONNECT_TIMEOUT;
+    redis->access.reply_max = NGX_HTTP_SLIDEWIN_REDIS_REPLY_MAX;
+    redis->access.reply_depth = NGX_HTTP_SLIDEWIN_REDIS_REPLY_DEPTH;
 
     rv = ngx_http_slidewin_redis_url(cf, &value[1], redis);
     if (rv != NGX_CONF_OK) {
@@ -131,6 +137,13 @@ ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
     ngx_http_slidewin_redis_access_t  *access;
 
     error = sw_url_parse(&url, (char *) value->data, value->len);
+
+    if (error == NULL
+        && (url.tls
+            || (url.kind != SW_URL_REDIS && url.kind != SW_URL_UNIX)))
+    {
+        error = "scheme";
+    }
 
     /* a password is not for the log, and the last "@" ends it */
 

@@ -5,10 +5,8 @@
 #include "sw_breaker.h"
 
 
-/* no reply of ours is longer, has more elements, or has more within them */
-#define NGX_HTTP_SLIDEWIN_REDIS_REPLY_MAX     65536
+/* no reply of ours has more elements */
 #define NGX_HTTP_SLIDEWIN_REDIS_ELEMENTS_MAX  4096
-#define NGX_HTTP_SLIDEWIN_REDIS_DEPTH_MAX     1
 
 #define NGX_HTTP_SLIDEWIN_REDIS_KEEPALIVE     15          /* s */
 #define NGX_HTTP_SLIDEWIN_REDIS_IDLE_US       500000
@@ -413,14 +411,14 @@ ngx_http_slidewin_redis_conn_readable(ngx_http_slidewin_redis_event_t *e)
 
     reader = e->context->c.reader;
 
-    if (reader->len - reader->pos > NGX_HTTP_SLIDEWIN_REDIS_REPLY_MAX) {
+    if (reader->len - reader->pos > c->access->reply_max) {
         ngx_http_slidewin_redis_conn_drop(c, "its answer is too long");
         return;
     }
 
     /* hiredis goes as deep as it is led, and frees by recursion */
 
-    if (reader->ridx > NGX_HTTP_SLIDEWIN_REDIS_DEPTH_MAX) {
+    if (reader->ridx > c->access->reply_depth) {
         ngx_http_slidewin_redis_conn_drop(c, "its answer is nested too deep");
         return;
     }

@@ -29,6 +29,8 @@ typedef struct {
     ngx_msec_t                        connect_timeout;
     ngx_str_t                        *scripts;     /* loaded on connect */
     ngx_uint_t                        nscripts;
+    size_t                            reply_max;   /* bytes of a reply */
+    ngx_int_t                         reply_depth; /* arrays in arrays */
 } ngx_http_slidewin_redis_access_t;
 
 

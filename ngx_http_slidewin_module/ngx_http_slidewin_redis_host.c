@@ -33,6 +33,7 @@ ngx_http_slidewin_redis_host_find(ngx_http_slidewin_redis_place_t *place,
     address.host = (char *) host->addresses[c->attempts
                                             % host->naddresses].data;
     address.port = host->port;
+    address.name = (char *) host->host.data;
 
     ngx_http_slidewin_redis_conn_located(c, &address);
 }

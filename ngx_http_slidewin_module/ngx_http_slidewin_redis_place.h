@@ -22,6 +22,7 @@ typedef struct ngx_http_slidewin_redis_place_s  ngx_http_slidewin_redis_place_t;
 typedef struct {
     const char                       *host;        /* address, or path */
     ngx_uint_t                        port;        /* 0: it is a path */
+    const char                       *name;        /* what it is known by */
 } ngx_http_slidewin_redis_address_t;
 
 

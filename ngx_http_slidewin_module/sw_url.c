@@ -7,7 +7,10 @@
 
 
 static const char *sw_url_unix(sw_url_t *url, sw_str_t rest);
+static int sw_url_scheme(sw_url_t *url, sw_str_t *rest);
 static const char *sw_url_user(sw_url_t *url, sw_str_t *rest);
+static const char *sw_url_path(sw_url_t *url, sw_str_t path);
+static const char *sw_url_hosts(sw_url_t *url, sw_str_t rest);
 static const char *sw_url_host(sw_url_t *url, sw_str_t rest);
 static int sw_url_is_ipv6(sw_str_t text);
 static int sw_url_prefix(sw_str_t *rest, const char *prefix);
@@ -17,7 +20,7 @@ static int sw_url_split(sw_str_t *head, sw_str_t *tail, char c);
 const char *
 sw_url_parse(sw_url_t *url, const char *text, size_t len)
 {
-    sw_str_t     rest, database;
+    sw_str_t     rest, path;
     const char  *error;
 
     memset(url, 0, sizeof(sw_url_t));
@@ -29,7 +32,7 @@ sw_url_parse(sw_url_t *url, const char *text, size_t len)
         return sw_url_unix(url, rest);
     }
 
-    if (!sw_url_prefix(&rest, "redis://")) {
+    if (!sw_url_scheme(url, &rest)) {
         return "scheme";
     }
 
@@ -39,15 +42,95 @@ sw_url_parse(sw_url_t *url, const char *text, size_t len)
         return error;
     }
 
-    if (sw_url_split(&rest, &database, '/')
-        && sw_parse_count(database.data, database.len, SW_URL_DATABASE_MAX,
-                          &url->database)
-           != SW_OK)
+    path.data = NULL;
+    path.len = 0;
+
+    (void) sw_url_split(&rest, &path, '/');
+
+    error = sw_url_path(url, path);
+
+    return error ? error : sw_url_hosts(url, rest);
+}
+
+
+int
+sw_url_next(sw_url_t *url)
+{
+    sw_str_t  host;
+
+    if (url->more.len == 0) {
+        return 0;
+    }
+
+    host = url->more;
+    url->more.len = 0;
+
+    (void) sw_url_split(&host, &url->more, ',');
+
+    return sw_url_host(url, host) == NULL;
+}
+
+
+static int
+sw_url_scheme(sw_url_t *url, sw_str_t *rest)
+{
+    if (!sw_url_prefix(rest, "redis")) {
+        return 0;
+    }
+
+    url->tls = sw_url_prefix(rest, "s");
+    url->kind = SW_URL_REDIS;
+
+    if (sw_url_prefix(rest, "-sentinel")) {
+        url->kind = SW_URL_SENTINEL;
+
+    } else if (sw_url_prefix(rest, "-cluster")) {
+        url->kind = SW_URL_CLUSTER;
+    }
+
+    return sw_url_prefix(rest, "://");
+}
+
+
+/* what follows the hosts: behind its slash, or NULL if there is none */
+
+static const char *
+sw_url_path(sw_url_t *url, sw_str_t path)
+{
+    size_t  i;
+
+    if (url->kind == SW_URL_SENTINEL) {
+
+        url->master = path;
+        path.data = NULL;
+
+        (void) sw_url_split(&url->master, &path, '/');
+
+        for (i = 0; i < url->master.len; i++) {
+            if (url->master.data[i] <= ' ' || url->master.data[i] > '~') {
+                return "master";
+            }
+        }
+
+        if (i == 0) {
+            return "master";
+        }
+    }
+
+    if (path.data == NULL) {
+        return NULL;
+    }
+
+    if (sw_parse_count(path.data, path.len, SW_URL_DATABASE_MAX,
+                       &url->database)
+        != SW_OK)
     {
         return "database";
     }
 
-    return sw_url_host(url, rest);
+    /* a cluster has but one */
+
+    return url->kind == SW_URL_CLUSTER ? "database" : NULL;
 }
 
 
@@ -56,7 +139,7 @@ sw_url_unix(sw_url_t *url, sw_str_t rest)
 {
     sw_str_t  query;
 
-    url->is_unix = 1;
+    url->kind = SW_URL_UNIX;
 
     if (sw_url_split(&rest, &query, '?')
         && (!sw_url_prefix(&query, "db=")
@@ -111,6 +194,49 @@ sw_url_user(sw_url_t *url, sw_str_t *rest)
 }
 
 
+/* all are looked at, the first is left to be used */
+
+static const char *
+sw_url_hosts(sw_url_t *url, sw_str_t rest)
+{
+    sw_url_t     all;
+    sw_str_t     host, more;
+    const char  *error;
+
+    /* one Redis is in one place */
+
+    if (url->kind == SW_URL_REDIS) {
+        return sw_url_host(url, rest);
+    }
+
+    all = *url;
+    host = rest;
+
+    do {
+        more.data = NULL;
+        more.len = 0;
+
+        (void) sw_url_split(&host, &more, ',');
+
+        error = sw_url_host(&all, host);
+
+        if (error) {
+            return error;
+        }
+
+        if (url->host.data == NULL) {
+            *url = all;
+            url->more = more;
+        }
+
+        host = more;
+
+    } while (more.data);
+
+    return NULL;
+}
+
+
 static const char *
 sw_url_host(sw_url_t *url, sw_str_t rest)
 {
@@ -158,7 +284,8 @@ sw_url_host(sw_url_t *url, sw_str_t rest)
     }
 
     url->host = rest;
-    url->port = SW_URL_PORT;
+    url->port = (url->kind == SW_URL_SENTINEL) ? SW_URL_SENTINEL_PORT
+                                               : SW_URL_PORT;
 
     if (port.data
         && (sw_parse_count(port.data, port.len, 65535, &url->port) != SW_OK

@@ -1,7 +1,11 @@
 
 /*
- * Where a Redis is: redis://[user[:password]@]host[:port][/database],
- * unix:/path[?db=database].
+ * Where a Redis is, redis:// or with TLS rediss://:
+ *
+ *   redis://[user[:password]@]host[:port][/database]
+ *   redis-sentinel://[user[:password]@]host[:port][,...]/master[/database]
+ *   redis-cluster://[user[:password]@]host[:port][,...]
+ *   unix:/path[?db=database]
  */
 
 
@@ -14,6 +18,7 @@
 
 
 #define SW_URL_PORT          6379
+#define SW_URL_SENTINEL_PORT 26379
 #define SW_URL_DATABASE_MAX  65535
 
 
@@ -23,10 +28,21 @@ typedef struct {
 } sw_str_t;
 
 
+typedef enum {
+    SW_URL_UNIX = 0,
+    SW_URL_REDIS,
+    SW_URL_SENTINEL,
+    SW_URL_CLUSTER
+} sw_url_kind_e;
+
+
 typedef struct {
-    int           is_unix;
-    sw_str_t      host;          /* the path of a unix socket */
+    sw_url_kind_e kind;
+    int           tls;
+    sw_str_t      host;          /* the first, or the path of a socket */
     int64_t       port;
+    sw_str_t      more;          /* hosts, see sw_url_next() */
+    sw_str_t      master;        /* its name, for sentinels */
     int64_t       database;
     sw_str_t      user;          /* empty: not given */
     sw_str_t      password;
@@ -35,6 +51,9 @@ typedef struct {
 
 /* NULL, or which part is invalid: "scheme", "host", "port", "database"... */
 const char *sw_url_parse(sw_url_t *url, const char *text, size_t len);
+
+/* goes on to the next host of a URL that was parsed: 0 if there is none */
+int sw_url_next(sw_url_t *url);
 
 
 #endif /* _SW_URL_H_INCLUDED_ */

@@ -12,10 +12,13 @@
 
 static void good_urls(void);
 static void bad_urls(void);
+static void several_hosts(void);
 static void cut_urls(void);
 
 static int is(const char *text, int is_unix, const char *host, int64_t port,
     int64_t database, const char *user, const char *password);
+static int are(const char *text, sw_url_kind_e kind, int tls,
+    const char *hosts, const char *master, int64_t database);
 static int bad(const char *text, const char *part);
 static int same(const sw_str_t *str, const char *text);
 
@@ -25,6 +28,7 @@ main(void)
 {
     good_urls();
     bad_urls();
+    several_hosts();
     cut_urls();
 
     return tap_done();
@@ -93,8 +97,9 @@ bad_urls(void)
     static const char *const  schemes[] = {
         "", "h", "http://h", "redis", "redis:", "redis:/", "redis:h",
         "redis:/h", "//h", "Redis://h", "REDIS://h", " redis://h",
-        "rediss://h", "redis-cluster://h", "redis-sentinel://h", "unix",
-        "unix//a", "UNIX:/a", "tcp://h"
+        "redisss://h", "redis-://h", "redis-clusters://h", "redis-s://h",
+        "redis-cluster:/h", "cluster://h", "rediss-cluster-sentinel://h",
+        "unix", "unix//a", "UNIX:/a", "tcp://h"
     };
 
     static const char *const  hosts[] = {
@@ -152,6 +157,74 @@ bad_urls(void)
 
     tap_ok(bad("redis://@h", "user"), "nothing before the at sign");
     tap_ok(bad("redis://:@h", "user"), "a colon before the at sign");
+}
+
+
+static void
+several_hosts(void)
+{
+    int  i;
+
+    static const char *const  hosts[] = {
+        "redis-cluster://", "redis-cluster://,", "redis-cluster://a,",
+        "redis-cluster://,a", "redis-cluster://a,,b", "redis-cluster://a, b",
+        "redis-cluster://a,[::1", "redis-cluster://u:p@", "redis://a,b",
+        "rediss://a,b", "redis-sentinel:///m", "redis-sentinel://a,/m",
+        "redis-sentinel://[x],b/m"
+    };
+
+    static const char *const  ports[] = {
+        "redis-cluster://a:,b", "redis-cluster://a:1,b:", "rediss://a:0",
+        "redis-cluster://a,b:65536", "redis-sentinel://a:x/m",
+        "redis-sentinel://a,b:1:2/m"
+    };
+
+    static const char *const  masters[] = {
+        "redis-sentinel://a", "redis-sentinel://a,b", "redis-sentinel://a/",
+        "redis-sentinel://a//0", "redis-sentinel://a/my master",
+        "redis-sentinel://a/m\n", "redis-sentinel://a/\xff/0"
+    };
+
+    static const char *const  databases[] = {
+        "redis-cluster://a/", "redis-cluster://a/0", "redis-cluster://a,b/1",
+        "redis-cluster://a/x", "redis-sentinel://a/m/", "rediss://a/x",
+        "redis-sentinel://a/m/x", "redis-sentinel://a/m/65536",
+        "redis-sentinel://a/m/1/", "redis-sentinel://a/m/1/2"
+    };
+
+    tap_ok(are("rediss://h", SW_URL_REDIS, 1, "h:6379", "", 0), "TLS");
+    tap_ok(are("rediss://h:1/2", SW_URL_REDIS, 1, "h:1", "", 2),
+           "TLS, port and database");
+    tap_ok(are("redis-cluster://a", SW_URL_CLUSTER, 0, "a:6379", "", 0),
+           "one node of a cluster");
+    tap_ok(are("redis-cluster://u:p,q@a,b:7000,[::1],[::2]:1",
+               SW_URL_CLUSTER, 0, "a:6379 b:7000 ::1:6379 ::2:1", "", 0),
+           "nodes of a cluster");
+    tap_ok(are("rediss-cluster://a,b", SW_URL_CLUSTER, 1, "a:6379 b:6379", "",
+               0), "nodes of a cluster with TLS");
+    tap_ok(are("redis-sentinel://a/m", SW_URL_SENTINEL, 0, "a:26379", "m", 0),
+           "a sentinel");
+    tap_ok(are("redis-sentinel://a:1,b,[::1]/my-master:1/3", SW_URL_SENTINEL,
+               0, "a:1 b:26379 ::1:26379", "my-master:1", 3), "sentinels");
+    tap_ok(are("rediss-sentinel://u@a,b/m/0", SW_URL_SENTINEL, 1,
+               "a:26379 b:26379", "m", 0), "sentinels with TLS");
+
+    for (i = 0; i < (int) (sizeof(hosts) / sizeof(hosts[0])); i++) {
+        tap_ok(bad(hosts[i], "host"), "several, host: \"%s\"", hosts[i]);
+    }
+
+    for (i = 0; i < (int) (sizeof(ports) / sizeof(ports[0])); i++) {
+        tap_ok(bad(ports[i], "port"), "several, port: \"%s\"", ports[i]);
+    }
+
+    for (i = 0; i < (int) (sizeof(masters) / sizeof(masters[0])); i++) {
+        tap_ok(bad(masters[i], "master"), "master %d", i);
+    }
+
+    for (i = 0; i < (int) (sizeof(databases) / sizeof(databases[0])); i++) {
+        tap_ok(bad(databases[i], "database"), "several, database: \"%s\"",
+               databases[i]);
+    }
 }
 
 
@@ -221,13 +294,47 @@ is(const char *text, int is_unix, const char *host, int64_t port,
 
     error = sw_url_parse(&url, exact, len);
 
-    good = error == NULL && url.is_unix == is_unix && same(&url.host, host)
+    good = error == NULL && (url.kind == SW_URL_UNIX) == is_unix && !url.tls
+           && url.more.len == 0 && url.master.len == 0
+           && same(&url.host, host)
            && url.port == port && url.database == database
            && same(&url.user, user) && same(&url.password, password);
 
     free(exact);
 
     return good;
+}
+
+
+/* hosts is "host:port host:port" */
+
+static int
+are(const char *text, sw_url_kind_e kind, int tls, const char *hosts,
+    const char *master, int64_t database)
+{
+    char      list[256];
+    size_t    n;
+    sw_url_t  url;
+
+    if (sw_url_parse(&url, text, strlen(text)) != NULL) {
+        return 0;
+    }
+
+    n = 0;
+
+    do {
+        n += (size_t) snprintf(list + n, sizeof(list) - n, "%s%.*s:%d",
+                               n ? " " : "", (int) url.host.len,
+                               url.host.data, (int) url.port);
+    } while (sw_url_next(&url));
+
+    if (strcmp(list, hosts) != 0) {
+        tap_diag("\"%s\": %s", text, list);
+        return 0;
+    }
+
+    return url.kind == kind && url.tls == tls && same(&url.master, master)
+           && url.database == database;
 }
 
 
