@@ -32,7 +32,7 @@ typedef struct {
     ngx_str_t                   key;       /* not empty */
     sw_policy_t                 policy;
     int64_t                     cost;      /* 0 peeks */
-    sw_verdict_t                verdict;
+    sw_verdict_t                verdict;   /* to be completed, if read */
     unsigned                    dry_run:1;
     unsigned                    counted:1;
     unsigned                    unwanted:1;  /* if its request has left */

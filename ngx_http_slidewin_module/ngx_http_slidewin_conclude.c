@@ -133,8 +133,8 @@ ngx_http_slidewin_outranks(ngx_http_slidewin_entry_t *one,
         return s1 > s2;
     }
 
-    v1 = &one->claim.verdict;
-    v2 = &two->claim.verdict;
+    v1 = ngx_http_slidewin_entry_verdict(one);
+    v2 = ngx_http_slidewin_entry_verdict(two);
 
     if (v1->admitted) {
         return v1->remaining < v2->remaining;
@@ -164,7 +164,7 @@ ngx_http_slidewin_uncount(ngx_http_slidewin_ctx_t *ctx, ngx_uint_t all)
 
         ngx_http_slidewin_give_back(entry->store, claim);
 
-        verdict = &claim->verdict;
+        verdict = ngx_http_slidewin_entry_verdict(entry);
         verdict->remaining += claim->cost;
         verdict->level -= claim->cost * verdict->scale;
     }
@@ -194,7 +194,7 @@ ngx_http_slidewin_log(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
 
     zone = &ctx->decider->policy->name;
     limits = &ctx->decider->claim.policy;
-    verdict = &ctx->decider->claim.verdict;
+    verdict = ngx_http_slidewin_entry_verdict(ctx->decider);
 
     /* it may be every request from now on: one line a minute will do */
 

@@ -101,6 +101,15 @@ ngx_http_slidewin_entry_known(ngx_http_slidewin_entry_t *entry)
 }
 
 
+sw_verdict_t *
+ngx_http_slidewin_entry_verdict(ngx_http_slidewin_entry_t *entry)
+{
+    sw_verdict_complete(&entry->claim.verdict, &entry->claim.policy);
+
+    return &entry->claim.verdict;
+}
+
+
 /* a crowd that was refused together is not to come back together */
 
 int64_t
@@ -108,7 +117,7 @@ ngx_http_slidewin_retry_after(ngx_http_slidewin_ctx_t *ctx)
 {
     sw_verdict_t  *verdict;
 
-    verdict = &ctx->decider->claim.verdict;
+    verdict = ngx_http_slidewin_entry_verdict(ctx->decider);
 
     if (verdict->admitted || verdict->retry == SW_NEVER) {
         return SW_NEVER;

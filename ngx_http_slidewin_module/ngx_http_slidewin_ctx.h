@@ -88,6 +88,10 @@ void ngx_http_slidewin_ctx_cancel(ngx_http_slidewin_ctx_t *ctx);
 /* whether a store answered for it, so that its verdict means something */
 ngx_uint_t ngx_http_slidewin_entry_known(ngx_http_slidewin_entry_t *entry);
 
+/* the whole of it, also what the store left for whoever asks */
+sw_verdict_t *ngx_http_slidewin_entry_verdict(
+    ngx_http_slidewin_entry_t *entry);
+
 /* what to tell a client that was refused, in s; SW_NEVER: nothing */
 int64_t ngx_http_slidewin_retry_after(ngx_http_slidewin_ctx_t *ctx);
 

@@ -172,7 +172,7 @@ ngx_http_slidewin_delay_longest(ngx_http_slidewin_ctx_t *ctx, int64_t now,
             continue;
         }
 
-        verdict = &entry->claim.verdict;
+        verdict = ngx_http_slidewin_entry_verdict(entry);
 
         if (verdict->retry == SW_NEVER) {
             return NULL;

@@ -143,6 +143,7 @@ ngx_http_slidewin_open(ngx_http_slidewin_entry_t *entry)
     entry->store = entry->policy->store;
     entry->source = NGX_HTTP_SLIDEWIN_SOURCE_NONE;
     entry->quota = entry->rate;
+    entry->claim.verdict.deferred = 0;
 }
 
 

@@ -127,7 +127,7 @@ ngx_http_slidewin_header_ietf(ngx_http_request_t *r,
         }
 
         limits = &entry->claim.policy;
-        verdict = &entry->claim.verdict;
+        verdict = ngx_http_slidewin_entry_verdict(entry);
 
         policy.len = ngx_sprintf(policy.data + policy.len, "%s\"%V\";q=%L",
                                  policy.len ? ", " : "",
@@ -174,7 +174,7 @@ ngx_http_slidewin_header_legacy(ngx_http_request_t *r,
         return NGX_OK;
     }
 
-    verdict = &ctx->decider->claim.verdict;
+    verdict = ngx_http_slidewin_entry_verdict(ctx->decider);
     reset = ngx_http_slidewin_seconds(verdict->reset);
 
     if (ctx->headers & NGX_HTTP_SLIDEWIN_HEADERS_LEGACY_EPOCH) {

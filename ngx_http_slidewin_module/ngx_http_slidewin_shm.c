@@ -381,8 +381,8 @@ ngx_http_slidewin_shm_count(ngx_http_slidewin_slot_t *slot, int64_t now)
     }
 
     if (!slot->counts) {
-        sw_window_check(state, &claim->policy, now, claim->cost,
-                        &claim->verdict);
+        sw_window_check_later(state, &claim->policy, now, claim->cost,
+                              &claim->verdict);
         return;
     }
 
@@ -390,7 +390,7 @@ ngx_http_slidewin_shm_count(ngx_http_slidewin_slot_t *slot, int64_t now)
 
     /* what is left after it */
 
-    sw_window_check(state, &claim->policy, now, 0, &claim->verdict);
+    sw_window_check_later(state, &claim->policy, now, 0, &claim->verdict);
 
     claim->verdict.stamp = stamp;
     claim->counted = 1;

@@ -180,7 +180,7 @@ ngx_http_slidewin_variable_number(ngx_http_request_t *r,
         return NGX_OK;
     }
 
-    verdict = &entry->claim.verdict;
+    verdict = ngx_http_slidewin_entry_verdict(entry);
 
     switch (data) {
 
@@ -242,7 +242,7 @@ ngx_http_slidewin_variable_estimate(ngx_http_request_t *r,
         return NGX_ERROR;
     }
 
-    verdict = &entry->claim.verdict;
+    verdict = ngx_http_slidewin_entry_verdict(entry);
 
     last = ngx_sprintf(p, "%L", verdict->level / verdict->scale);
     rest = verdict->level % verdict->scale * 1000 / verdict->scale;

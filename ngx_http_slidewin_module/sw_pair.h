@@ -21,6 +21,8 @@ int64_t sw_fixed_wait(const sw_pair_t *pair, const sw_policy_t *policy,
     int64_t now, int64_t cost);
 
 int64_t sw_counter_used(const sw_pair_t *pair, int64_t window, int64_t now);
+int sw_counter_admits(const sw_pair_t *pair, const sw_policy_t *policy,
+    int64_t now, int64_t cost);
 int64_t sw_counter_wait(const sw_pair_t *pair, const sw_policy_t *policy,
     int64_t now, int64_t cost);
 

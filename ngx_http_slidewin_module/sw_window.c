@@ -181,6 +181,10 @@ sw_window_admits(sw_state_t *state, const sw_policy_t *policy, int64_t now,
 {
     now = sw_window_advance(state, policy, now);
 
+    if (policy->algorithm == SW_COUNTER) {
+        return sw_counter_admits(&state->u.pair, policy, now, cost);
+    }
+
     return cost <= sw_window_remaining(state, policy, now);
 }
 
@@ -196,6 +200,7 @@ sw_window_check(sw_state_t *state, const sw_policy_t *policy, int64_t now,
     then = sw_window_advance(state, policy, now);
     lag = then - now;
 
+    verdict->deferred = 0;
     verdict->stamp = then;
     verdict->scale = 1;
 
@@ -248,9 +253,42 @@ sw_window_check(sw_state_t *state, const sw_policy_t *policy, int64_t now,
 
 
 void
+sw_window_check_later(sw_state_t *state, const sw_policy_t *policy,
+    int64_t now, int64_t cost, sw_verdict_t *verdict)
+{
+    if (policy->algorithm == SW_STRICT || policy->algorithm == SW_LOG) {
+        sw_window_check(state, policy, now, cost, verdict);
+        return;
+    }
+
+    verdict->deferred = 1;
+    verdict->now = now;
+    verdict->cost = cost;
+    verdict->pair = state->u.pair;
+}
+
+
+void
+sw_verdict_complete(sw_verdict_t *verdict, const sw_policy_t *policy)
+{
+    sw_state_t  state;
+
+    if (!verdict->deferred) {
+        return;
+    }
+
+    sw_state_init(&state, policy, verdict->now, NULL, 0);
+    state.u.pair = verdict->pair;
+
+    sw_window_check(&state, policy, verdict->now, verdict->cost, verdict);
+}
+
+
+void
 sw_window_check_new(const sw_policy_t *policy, int64_t now, int64_t cost,
     sw_verdict_t *verdict)
 {
+    verdict->deferred = 0;
     verdict->admitted = (cost <= policy->limit);
     verdict->remaining = policy->limit;
     verdict->retry = verdict->admitted ? 0 : SW_NEVER;

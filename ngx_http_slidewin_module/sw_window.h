@@ -115,6 +115,11 @@ typedef struct {
     int64_t          level;        /* used units * scale: the estimate */
     int64_t          scale;
     int64_t          stamp;        /* when it was counted, for give back */
+
+    int              deferred;     /* all but admitted and stamp */
+    int64_t          now;
+    int64_t          cost;
+    sw_pair_t        pair;
 } sw_verdict_t;
 
 
@@ -156,6 +161,15 @@ int sw_window_admits(sw_state_t *state, const sw_policy_t *policy,
 /* the same with all there is to say; counts nothing, a cost of 0 peeks */
 void sw_window_check(sw_state_t *state, const sw_policy_t *policy,
     int64_t now, int64_t cost, sw_verdict_t *verdict);
+
+/*
+ * The same of a cost that sw_window_admits has judged, for whoever may not
+ * want to know: what takes time is left to sw_verdict_complete, if the state
+ * is small enough to be remembered.
+ */
+void sw_window_check_later(sw_state_t *state, const sw_policy_t *policy,
+    int64_t now, int64_t cost, sw_verdict_t *verdict);
+void sw_verdict_complete(sw_verdict_t *verdict, const sw_policy_t *policy);
 
 /* what check says of a client never seen */
 void sw_window_check_new(const sw_policy_t *policy, int64_t now,

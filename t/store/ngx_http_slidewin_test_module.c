@@ -379,6 +379,8 @@ ngx_http_slidewin_test_key_answer(ngx_http_slidewin_test_ask_t *ask,
         p = ngx_sprintf(ask->text, "reset %i\n", rc);
 
     } else {
+        sw_verdict_complete(&ask->claim.verdict, &ask->claim.policy);
+
         p = ngx_sprintf(ask->text, "remaining %L, reset %L, rc %i\n",
                         ask->claim.verdict.remaining,
                         ask->claim.verdict.reset, rc);
