@@ -13,7 +13,7 @@
 #define NGX_HTTP_SLIDEWIN_FULL_LOG_MS    60000
 
 /* counts up when what lies in shared memory changes its meaning */
-#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   1
+#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   2
 
 #define NGX_HTTP_SLIDEWIN_ZONE_LAYOUT                                         \
     (NGX_HTTP_SLIDEWIN_ZONE_VERSION << 24                                     \
@@ -61,8 +61,8 @@ static sw_log_entry_t *ngx_http_slidewin_node_inline(
 
 static void ngx_http_slidewin_zone_insert(ngx_rbtree_node_t *temp,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
-static ngx_int_t ngx_http_slidewin_zone_cmp(ngx_uint_t kind, u_char *key,
-    ngx_rbtree_node_t *node);
+static ngx_int_t ngx_http_slidewin_zone_cmp(ngx_uint_t kind,
+    const u_char *key, ngx_rbtree_node_t *node);
 
 static ngx_int_t ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool);
 static void ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit);
@@ -82,8 +82,8 @@ ngx_http_slidewin_zone_visit(ngx_http_slidewin_visit_t *visit,
     sw_key_make(&visit->key, key->data, key->len,
                 ngx_http_slidewin_digest);
 
-    visit->hash = ngx_crc32_short(visit->key.data,
-                                  sw_key_len(visit->key.kind));
+    visit->hash = ngx_murmur_hash2((u_char *) visit->key.data,
+                                   sw_key_len(visit->key.kind));
 }
 
 
@@ -454,7 +454,7 @@ ngx_http_slidewin_zone_insert(ngx_rbtree_node_t *temp, ngx_rbtree_node_t *node,
 
 
 static ngx_int_t
-ngx_http_slidewin_zone_cmp(ngx_uint_t kind, u_char *key,
+ngx_http_slidewin_zone_cmp(ngx_uint_t kind, const u_char *key,
     ngx_rbtree_node_t *node)
 {
     ngx_http_slidewin_node_t  *swn;

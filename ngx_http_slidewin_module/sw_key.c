@@ -16,12 +16,13 @@ sw_key_make(sw_key_t *key, const void *data, size_t len, sw_digest_pt digest)
 {
     if (len <= SW_KEY_MAX) {
         key->kind = (uint8_t) len;
-        memcpy(key->data, data, len);
+        key->data = data;
         return;
     }
 
     key->kind = SW_KEY_DIGESTED;
-    digest(key->data, data, len);
+    key->data = key->digest;
+    digest(key->digest, data, len);
 }
 
 

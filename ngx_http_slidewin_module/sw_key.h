@@ -33,11 +33,13 @@ typedef void (*sw_digest_pt)(unsigned char digest[SW_KEY_DIGEST],
 #define SW_KEY_DIGESTED 255
 
 typedef struct {
-    uint8_t          kind;
-    unsigned char    data[SW_KEY_MAX];
+    uint8_t               kind;
+    const unsigned char  *data;
+    unsigned char         digest[SW_KEY_DIGEST];
 } sw_key_t;
 
 
+/* the bytes of a short key stay where they are */
 void sw_key_make(sw_key_t *key, const void *data, size_t len,
     sw_digest_pt digest);
 
