@@ -8,7 +8,9 @@
 
 
 static ngx_int_t ngx_http_slidewin_claim_limit(ngx_http_request_t *r,
-    ngx_http_slidewin_limit_t *limit, ngx_http_slidewin_entry_t **entry);
+    ngx_http_slidewin_limit_t *limit, ngx_http_slidewin_entry_t *entry);
+static ngx_int_t ngx_http_slidewin_claim_key(ngx_http_request_t *r,
+    ngx_http_slidewin_policy_t *policy, ngx_str_t *key);
 static ngx_int_t ngx_http_slidewin_claim_rate(ngx_http_request_t *r,
     ngx_http_slidewin_policy_t *policy, sw_policy_t *limits);
 static ngx_int_t ngx_http_slidewin_claim_cost(ngx_http_request_t *r,
@@ -22,7 +24,7 @@ ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
 {
     ngx_int_t                    rc;
     ngx_uint_t                   i, n;
-    ngx_http_slidewin_entry_t   *entry, **last;
+    ngx_http_slidewin_entry_t   *entry, *entries, **last;
     ngx_http_slidewin_limit_t  **limits;
 
     limits = slcf->limits->elts;
@@ -34,12 +36,16 @@ ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
         n++;
     }
 
-    ctx->call.claims = ngx_palloc(r->pool,
-                                  n * sizeof(ngx_http_slidewin_claim_t *));
-    if (ctx->call.claims == NULL) {
+    entries = ngx_pcalloc(r->pool,
+                          slcf->limits->nelts
+                              * sizeof(ngx_http_slidewin_entry_t)
+                          + n * sizeof(ngx_http_slidewin_claim_t *));
+    if (entries == NULL) {
         return NGX_ERROR;
     }
 
+    ctx->call.claims = (ngx_http_slidewin_claim_t **)
+                           &entries[slcf->limits->nelts];
     n = 0;
 
     for (i = 0; i < slcf->limits->nelts; i++) {
@@ -54,7 +60,9 @@ ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
             continue;
         }
 
-        rc = ngx_http_slidewin_claim_limit(r, limits[i], &entry);
+        entry = &entries[n];
+
+        rc = ngx_http_slidewin_claim_limit(r, limits[i], entry);
 
         if (rc == NGX_DECLINED) {
             continue;
@@ -75,42 +83,56 @@ ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
 
 static ngx_int_t
 ngx_http_slidewin_claim_limit(ngx_http_request_t *r,
-    ngx_http_slidewin_limit_t *limit, ngx_http_slidewin_entry_t **entry)
+    ngx_http_slidewin_limit_t *limit, ngx_http_slidewin_entry_t *entry)
 {
-    ngx_str_t                    key;
-    ngx_http_slidewin_entry_t   *e;
     ngx_http_slidewin_policy_t  *policy;
 
     policy = limit->policy;
 
-    if (ngx_http_complex_value(r, &policy->key, &key) != NGX_OK) {
+    if (ngx_http_slidewin_claim_key(r, policy, &entry->claim.key) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    if (key.len == 0) {
+    if (entry->claim.key.len == 0) {
         return NGX_DECLINED;
     }
 
-    e = ngx_pcalloc(r->pool, sizeof(ngx_http_slidewin_entry_t));
-    if (e == NULL) {
-        return NGX_ERROR;
-    }
+    entry->limit = limit;
+    entry->policy = policy;
+    entry->claim.zone = policy->zone;
+    entry->claim.name = policy->name;
 
-    e->limit = limit;
-    e->policy = policy;
-    e->claim.zone = policy->zone;
-    e->claim.name = policy->name;
-    e->claim.key = key;
-
-    if (ngx_http_slidewin_claim_rate(r, policy, &e->claim.policy) != NGX_OK
-        || ngx_http_slidewin_claim_cost(r, limit, &e->claim.cost) != NGX_OK)
+    if (ngx_http_slidewin_claim_rate(r, policy, &entry->claim.policy) != NGX_OK
+        || ngx_http_slidewin_claim_cost(r, limit, &entry->claim.cost)
+           != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    e->rate = e->claim.policy.limit;
+    entry->rate = entry->claim.policy.limit;
 
-    *entry = e;
+    return NGX_OK;
+}
+
+
+/* the value of a variable outlives the request's claims: it is not copied */
+
+static ngx_int_t
+ngx_http_slidewin_claim_key(ngx_http_request_t *r,
+    ngx_http_slidewin_policy_t *policy, ngx_str_t *key)
+{
+    ngx_http_variable_value_t  *vv;
+
+    if (policy->variable == NGX_ERROR) {
+        return ngx_http_complex_value(r, &policy->key, key);
+    }
+
+    vv = ngx_http_get_flushed_variable(r, policy->variable);
+
+    if (vv && !vv->not_found) {
+        key->len = vv->len;
+        key->data = vv->data;
+    }
 
     return NGX_OK;
 }

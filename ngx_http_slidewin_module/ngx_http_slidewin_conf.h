@@ -40,6 +40,7 @@ typedef struct {
     ngx_http_slidewin_ref_t        zone_ref;   /* the parameter */
     size_t                         size;
     ngx_http_complex_value_t       key;
+    ngx_int_t                      variable;   /* if it is the whole key */
     ngx_http_complex_value_t      *rate;       /* NULL: as in limits */
     sw_policy_t                    limits;
     ngx_http_slidewin_zone_t      *zone;

@@ -18,6 +18,8 @@ typedef struct {
 } ngx_http_slidewin_policy_args_t;
 
 
+static ngx_int_t ngx_http_slidewin_policy_variable(ngx_conf_t *cf,
+    ngx_http_complex_value_t *key);
 static char *ngx_http_slidewin_policy_name(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
 static char *ngx_http_slidewin_policy_rate(ngx_conf_t *cf, ngx_str_t *arg,
@@ -98,6 +100,8 @@ ngx_http_slidewin_policy_directive(ngx_conf_t *cf, ngx_command_t *cmd,
         return NGX_CONF_ERROR;
     }
 
+    policy->variable = ngx_http_slidewin_policy_variable(cf, &policy->key);
+
     ngx_memzero(&args, sizeof(ngx_http_slidewin_policy_args_t));
     args.policy = policy;
 
@@ -128,6 +132,29 @@ ngx_http_slidewin_policy_directive(ngx_conf_t *cf, ngx_command_t *cmd,
     *slot = policy;
 
     return NGX_CONF_OK;
+}
+
+
+/* of "$name", and not of "$name/$other" */
+
+static ngx_int_t
+ngx_http_slidewin_policy_variable(ngx_conf_t *cf,
+    ngx_http_complex_value_t *key)
+{
+    ngx_int_t                   index;
+    ngx_http_variable_t        *v;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    if (key->flushes == NULL || key->value.data[0] != '$') {
+        return NGX_ERROR;
+    }
+
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+
+    v = cmcf->variables.elts;
+    index = key->flushes[0];
+
+    return v[index].name.len + 1 == key->value.len ? index : NGX_ERROR;
 }
 
 
