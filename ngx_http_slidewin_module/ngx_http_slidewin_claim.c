@@ -23,32 +23,32 @@ ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_loc_conf_t *slcf)
 {
     ngx_int_t                    rc;
-    ngx_uint_t                   i, n;
+    ngx_uint_t                   i, n, claims;
     ngx_http_slidewin_entry_t   *entry, *entries, **last;
     ngx_http_slidewin_limit_t  **limits;
 
     limits = slcf->limits->elts;
     n = slcf->limits->nelts;
+    claims = n;
 
     /* what an error left undecided before is decided along with these */
 
     for (entry = ctx->entries; entry; entry = entry->next) {
-        n++;
+        claims++;
     }
 
-    entries = ngx_pcalloc(r->pool,
-                          slcf->limits->nelts
-                              * sizeof(ngx_http_slidewin_entry_t)
-                          + n * sizeof(ngx_http_slidewin_claim_t *));
+    entries = ngx_pcalloc(r->pool, n * sizeof(ngx_http_slidewin_entry_t)
+                                   + claims
+                                     * sizeof(ngx_http_slidewin_claim_t *));
     if (entries == NULL) {
         return NGX_ERROR;
     }
 
-    ctx->call.claims = (ngx_http_slidewin_claim_t **)
-                           &entries[slcf->limits->nelts];
-    n = 0;
+    ctx->call.claims = (ngx_http_slidewin_claim_t **) &entries[n];
 
-    for (i = 0; i < slcf->limits->nelts; i++) {
+    entry = entries;
+
+    for (i = 0; i < n; i++) {
 
         for (last = &ctx->entries; *last; last = &(*last)->next) {
             if ((*last)->policy == limits[i]->policy) {
@@ -59,8 +59,6 @@ ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
         if (*last) {
             continue;
         }
-
-        entry = &entries[n];
 
         rc = ngx_http_slidewin_claim_limit(r, limits[i], entry);
 
@@ -73,11 +71,10 @@ ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
         }
 
         entry->claim.dry_run = limits[i]->dry_run || slcf->dry_run;
-        *last = entry;
-        n++;
+        *last = entry++;
     }
 
-    return n ? NGX_OK : NGX_DECLINED;
+    return (entry != entries) ? NGX_OK : NGX_DECLINED;
 }
 
 

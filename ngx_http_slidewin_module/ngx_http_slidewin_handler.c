@@ -14,7 +14,8 @@
 #include "ngx_http_slidewin_module.h"
 
 
-static void ngx_http_slidewin_open(ngx_http_slidewin_entry_t *entry);
+static void ngx_http_slidewin_open(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry);
 static ngx_int_t ngx_http_slidewin_settle(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
 static ngx_http_slidewin_store_t *ngx_http_slidewin_collect(
@@ -112,7 +113,7 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
 
         for (entry = ctx->entries; entry; entry = entry->next) {
             if (!entry->settled && !entry->open) {
-                ngx_http_slidewin_open(entry);
+                ngx_http_slidewin_open(ctx, entry);
             }
         }
     }
@@ -136,7 +137,8 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
 
 
 static void
-ngx_http_slidewin_open(ngx_http_slidewin_entry_t *entry)
+ngx_http_slidewin_open(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry)
 {
     entry->open = 1;
     entry->settled = 0;
@@ -144,6 +146,10 @@ ngx_http_slidewin_open(ngx_http_slidewin_entry_t *entry)
     entry->source = NGX_HTTP_SLIDEWIN_SOURCE_NONE;
     entry->quota = entry->rate;
     entry->claim.verdict.deferred = 0;
+
+    if (entry->rate == 0) {
+        ngx_http_slidewin_fail(ctx, entry, NULL);
+    }
 }
 
 
@@ -153,14 +159,7 @@ static ngx_int_t
 ngx_http_slidewin_settle(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_int_t                   rc;
-    ngx_http_slidewin_entry_t  *entry;
     ngx_http_slidewin_store_t  *store;
-
-    for (entry = ctx->entries; entry; entry = entry->next) {
-        if (!entry->settled && entry->quota == 0) {
-            ngx_http_slidewin_fail(ctx, entry, NULL);
-        }
-    }
 
     while (!ctx->refused) {
 
@@ -416,6 +415,8 @@ ngx_http_slidewin_postpone(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
         return NGX_DECLINED;
     }
 
+    ctx->refused = 0;
+
     for (entry = ctx->entries; entry; entry = entry->next) {
 
         if (!entry->open) {
@@ -436,10 +437,8 @@ ngx_http_slidewin_postpone(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
                           entry->claim.verdict.retry);
         }
 
-        ngx_http_slidewin_open(entry);
+        ngx_http_slidewin_open(ctx, entry);
     }
-
-    ctx->refused = 0;
 
     return NGX_OK;
 }

@@ -27,13 +27,6 @@ sw_key_make(sw_key_t *key, const void *data, size_t len, sw_digest_pt digest)
 
 
 size_t
-sw_key_len(uint8_t kind)
-{
-    return kind == SW_KEY_DIGESTED ? SW_KEY_DIGEST : kind;
-}
-
-
-size_t
 sw_key_redis(char *text, const char *prefix, size_t prefix_len,
     const void *client, size_t client_len, const char *zone, size_t zone_len,
     sw_digest_pt digest)

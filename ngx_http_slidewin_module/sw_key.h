@@ -44,7 +44,12 @@ void sw_key_make(sw_key_t *key, const void *data, size_t len,
     sw_digest_pt digest);
 
 /* bytes of data in use by a kind */
-size_t sw_key_len(uint8_t kind);
+
+static inline size_t
+sw_key_len(uint8_t kind)
+{
+    return kind == SW_KEY_DIGESTED ? SW_KEY_DIGEST : kind;
+}
 
 
 /*

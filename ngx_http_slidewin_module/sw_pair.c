@@ -3,30 +3,7 @@
 #include "sw_math.h"
 
 
-static int64_t sw_pair_gone(const sw_pair_t *pair, int64_t window,
-    int64_t now);
 static int64_t sw_counter_decay(int64_t units, int64_t room, int64_t window);
-
-
-int64_t
-sw_pair_advance(sw_pair_t *pair, int64_t window, int64_t now)
-{
-    int64_t  gone;
-
-    gone = sw_pair_gone(pair, window, now);
-
-    if (gone < 0) {
-        return (gone >= -window) ? now - gone : SW_STALE;
-    }
-
-    if (gone >= window) {
-        pair->prev = (gone < 2 * window) ? pair->curr : 0;
-        pair->curr = 0;
-        pair->index = now / window;
-    }
-
-    return now;
-}
 
 
 void
@@ -76,28 +53,6 @@ sw_counter_used(const sw_pair_t *pair, int64_t window, int64_t now)
 
 
 int64_t
-sw_counter_level(const sw_pair_t *pair, int64_t window, int64_t now)
-{
-    return pair->prev * (window - sw_pair_gone(pair, window, now))
-           + pair->curr * window;
-}
-
-
-int
-sw_counter_admits(const sw_pair_t *pair, const sw_policy_t *policy,
-    int64_t now, int64_t cost)
-{
-    if (cost == 0) {
-        return 1;
-    }
-
-    return cost <= policy->limit
-           && sw_counter_level(pair, policy->window, now)
-              + cost * policy->window <= policy->limit * policy->window;
-}
-
-
-int64_t
 sw_counter_wait(const sw_pair_t *pair, const sw_policy_t *policy,
     int64_t now, int64_t cost)
 {
@@ -117,15 +72,6 @@ sw_counter_wait(const sw_pair_t *pair, const sw_policy_t *policy,
     return policy->window - gone
            + sw_counter_decay(pair->curr, policy->limit - cost,
                               policy->window);
-}
-
-
-/* how far into its window a pair is, without the price of a division */
-
-static int64_t
-sw_pair_gone(const sw_pair_t *pair, int64_t window, int64_t now)
-{
-    return now - pair->index * window;
 }
 
 

@@ -11,9 +11,6 @@
 #include "sw_window.h"
 
 
-/* the time to count at, SW_STALE if the clock went back too far for that */
-int64_t sw_pair_advance(sw_pair_t *pair, int64_t window, int64_t now);
-
 void sw_pair_give_back(sw_pair_t *pair, int64_t index, int64_t cost);
 
 int64_t sw_fixed_used(const sw_pair_t *pair, int64_t window, int64_t now);
@@ -21,13 +18,64 @@ int64_t sw_fixed_wait(const sw_pair_t *pair, const sw_policy_t *policy,
     int64_t now, int64_t cost);
 
 int64_t sw_counter_used(const sw_pair_t *pair, int64_t window, int64_t now);
-int sw_counter_admits(const sw_pair_t *pair, const sw_policy_t *policy,
-    int64_t now, int64_t cost);
 int64_t sw_counter_wait(const sw_pair_t *pair, const sw_policy_t *policy,
     int64_t now, int64_t cost);
 
+
+/* what every request needs; it divides only when a window has ended */
+
+static inline int64_t
+sw_pair_gone(const sw_pair_t *pair, int64_t window, int64_t now)
+{
+    return now - pair->index * window;
+}
+
+
+/* the time to count at, SW_STALE if the clock went back too far for that */
+
+static inline int64_t
+sw_pair_advance(sw_pair_t *pair, int64_t window, int64_t now)
+{
+    int64_t  gone;
+
+    gone = sw_pair_gone(pair, window, now);
+
+    if (gone < 0) {
+        return (gone >= -window) ? now - gone : SW_STALE;
+    }
+
+    if (gone >= window) {
+        pair->prev = (gone < 2 * window) ? pair->curr : 0;
+        pair->curr = 0;
+        pair->index = now / window;
+    }
+
+    return now;
+}
+
+
 /* the estimate, times the window */
-int64_t sw_counter_level(const sw_pair_t *pair, int64_t window, int64_t now);
+
+static inline int64_t
+sw_counter_level(const sw_pair_t *pair, int64_t window, int64_t now)
+{
+    return pair->prev * (window - sw_pair_gone(pair, window, now))
+           + pair->curr * window;
+}
+
+
+static inline int
+sw_counter_admits(const sw_pair_t *pair, const sw_policy_t *policy,
+    int64_t now, int64_t cost)
+{
+    if (cost == 0) {
+        return 1;
+    }
+
+    return cost <= policy->limit
+           && sw_counter_level(pair, policy->window, now)
+              + cost * policy->window <= policy->limit * policy->window;
+}
 
 
 #endif /* _SW_PAIR_H_INCLUDED_ */

@@ -384,12 +384,13 @@ sw_window_advance(sw_state_t *state, const sw_policy_t *policy, int64_t now)
         break;
     }
 
-    if (then == SW_STALE) {
-        sw_state_carry(state, policy, now, sw_state_used(state, now));
-        return now;
+    if (then != SW_STALE) {
+        return then;
     }
 
-    return then;
+    sw_state_carry(state, policy, now, sw_state_used(state, now));
+
+    return now;
 }
 
 
