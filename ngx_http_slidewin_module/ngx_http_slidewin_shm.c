@@ -30,12 +30,18 @@ static ngx_int_t ngx_http_slidewin_shm_reset(ngx_http_slidewin_store_t *store,
 static ngx_int_t ngx_http_slidewin_shm_give_back(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
 
+static ngx_int_t ngx_http_slidewin_shm_take_one(
+    ngx_http_slidewin_claim_t *claim, ngx_log_t *log);
 static void ngx_http_slidewin_shm_open(ngx_http_slidewin_slot_t *slots,
     ngx_http_slidewin_call_t *call);
+static void ngx_http_slidewin_shm_visit(ngx_http_slidewin_slot_t *slot,
+    ngx_http_slidewin_claim_t *claim);
 static void ngx_http_slidewin_shm_close(ngx_http_slidewin_slot_t *slots,
     ngx_http_slidewin_call_t *call);
 static ngx_uint_t ngx_http_slidewin_shm_decide(
     ngx_http_slidewin_slot_t *slots, ngx_uint_t n, int64_t now);
+static ngx_uint_t ngx_http_slidewin_shm_admits(ngx_http_slidewin_slot_t *slot,
+    int64_t now);
 static void ngx_http_slidewin_shm_find(ngx_http_slidewin_slot_t *slot,
     int64_t now);
 static ngx_int_t ngx_http_slidewin_shm_prepare(ngx_http_slidewin_slot_t *slot,
@@ -67,6 +73,10 @@ ngx_http_slidewin_shm_take(ngx_http_slidewin_store_t *store,
     ngx_uint_t                i;
     ngx_http_slidewin_slot_t  slots[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
 
+    if (call->n == 1) {
+        return ngx_http_slidewin_shm_take_one(call->claims[0], call->log);
+    }
+
     ngx_http_slidewin_shm_open(slots, call);
 
     now = ngx_http_slidewin_clock_ms();
@@ -88,6 +98,38 @@ ngx_http_slidewin_shm_take(ngx_http_slidewin_store_t *store,
     }
 
     ngx_http_slidewin_shm_close(slots, call);
+
+    return rc;
+}
+
+
+/* what nearly every request does; all or nothing is no question for it */
+
+static ngx_int_t
+ngx_http_slidewin_shm_take_one(ngx_http_slidewin_claim_t *claim,
+    ngx_log_t *log)
+{
+    int64_t                   now;
+    ngx_int_t                 rc;
+    ngx_http_slidewin_slot_t  slot;
+
+    ngx_http_slidewin_shm_visit(&slot, claim);
+
+    ngx_http_slidewin_zone_lock(&slot.visit);
+
+    now = ngx_http_slidewin_clock_ms();
+
+    slot.counts = ngx_http_slidewin_shm_admits(&slot, now) && claim->cost > 0;
+
+    rc = ngx_http_slidewin_shm_prepare(&slot, now);
+
+    if (rc == NGX_OK) {
+        ngx_http_slidewin_shm_count(&slot, now);
+    }
+
+    ngx_http_slidewin_zone_unlock(&slot.visit);
+
+    ngx_http_slidewin_zone_report(&slot.visit, log);
 
     return rc;
 }
@@ -154,7 +196,6 @@ ngx_http_slidewin_shm_open(ngx_http_slidewin_slot_t *slots,
     ngx_http_slidewin_call_t *call)
 {
     ngx_uint_t                  i, j;
-    ngx_http_slidewin_slot_t   *slot;
     ngx_http_slidewin_claim_t  *claim;
 
     for (i = 1; i < call->n; i++) {
@@ -174,19 +215,25 @@ ngx_http_slidewin_shm_open(ngx_http_slidewin_slot_t *slots,
     }
 
     for (i = 0; i < call->n; i++) {
-        slot = &slots[i];
-        slot->claim = call->claims[i];
-        slot->node = NULL;
-        slot->state = NULL;
-        slot->counts = 0;
-
-        ngx_http_slidewin_zone_visit(&slot->visit, slot->claim->zone,
-                                     &slot->claim->key);
+        ngx_http_slidewin_shm_visit(&slots[i], call->claims[i]);
     }
 
     for (i = 0; i < call->n; i++) {
         ngx_http_slidewin_zone_lock(&slots[i].visit);
     }
+}
+
+
+static void
+ngx_http_slidewin_shm_visit(ngx_http_slidewin_slot_t *slot,
+    ngx_http_slidewin_claim_t *claim)
+{
+    slot->claim = claim;
+    slot->node = NULL;
+    slot->state = NULL;
+    slot->counts = 0;
+
+    ngx_http_slidewin_zone_visit(&slot->visit, claim->zone, &claim->key);
 }
 
 
@@ -213,29 +260,17 @@ ngx_http_slidewin_shm_decide(ngx_http_slidewin_slot_t *slots, ngx_uint_t n,
     int64_t now)
 {
     ngx_uint_t                  i, enforced, dry_run, counts;
-    ngx_http_slidewin_slot_t   *slot;
     ngx_http_slidewin_claim_t  *claim;
 
     enforced = 1;
     dry_run = 1;
 
     for (i = 0; i < n; i++) {
-        slot = &slots[i];
-        claim = slot->claim;
-
-        ngx_http_slidewin_shm_find(slot, now);
-
-        claim->counted = 0;
-        claim->verdict.admitted = slot->state
-                  ? sw_window_admits(slot->state, &claim->policy, now,
-                                     claim->cost)
-                  : claim->cost <= claim->policy.limit;
-
-        if (claim->verdict.admitted) {
+        if (ngx_http_slidewin_shm_admits(&slots[i], now)) {
             continue;
         }
 
-        if (claim->dry_run) {
+        if (slots[i].claim->dry_run) {
             dry_run = 0;
 
         } else {
@@ -253,6 +288,24 @@ ngx_http_slidewin_shm_decide(ngx_http_slidewin_slot_t *slots, ngx_uint_t n,
     }
 
     return counts;
+}
+
+
+static ngx_uint_t
+ngx_http_slidewin_shm_admits(ngx_http_slidewin_slot_t *slot, int64_t now)
+{
+    ngx_http_slidewin_claim_t  *claim;
+
+    claim = slot->claim;
+
+    ngx_http_slidewin_shm_find(slot, now);
+
+    claim->counted = 0;
+    claim->verdict.admitted = slot->state
+              ? sw_window_admits(slot->state, &claim->policy, now, claim->cost)
+              : claim->cost <= claim->policy.limit;
+
+    return claim->verdict.admitted;
 }
 
 

@@ -6,7 +6,9 @@
 #include "sw_slices.h"
 
 
-static int64_t sw_window_advance(sw_state_t *state, const sw_policy_t *policy,
+static inline int64_t sw_window_advance(sw_state_t *state,
+    const sw_policy_t *policy, int64_t now);
+static int64_t sw_window_restart(sw_state_t *state, const sw_policy_t *policy,
     int64_t now);
 static int64_t sw_window_remaining(const sw_state_t *state,
     const sw_policy_t *policy, int64_t now);
@@ -357,12 +359,10 @@ sw_window_idle(const sw_state_t *state, int64_t now)
 
 
 /*
- * The time to count at, which is not before the state's own.  A clock that
- * stepped back by more than that allows does not lock anybody out: what was
- * used is used now.
+ * The time to count at, which is not before the state's own.
  */
 
-static int64_t
+static inline int64_t
 sw_window_advance(sw_state_t *state, const sw_policy_t *policy, int64_t now)
 {
     int64_t  then;
@@ -384,10 +384,18 @@ sw_window_advance(sw_state_t *state, const sw_policy_t *policy, int64_t now)
         break;
     }
 
-    if (then != SW_STALE) {
-        return then;
-    }
+    return (then == SW_STALE) ? sw_window_restart(state, policy, now) : then;
+}
 
+
+/*
+ * A clock that stepped back by more than a state allows does not lock anybody
+ * out: what was used is used now.
+ */
+
+static int64_t
+sw_window_restart(sw_state_t *state, const sw_policy_t *policy, int64_t now)
+{
     sw_state_carry(state, policy, now, sw_state_used(state, now));
 
     return now;
