@@ -172,6 +172,12 @@ ngx_http_slidewin_delay_longest(ngx_http_slidewin_ctx_t *ctx, int64_t now,
             continue;
         }
 
+        /* nobody to come after, and no time to do so */
+
+        if (entry->limit->delay == 0 && ngx_http_slidewin_delayed == 0) {
+            return NULL;
+        }
+
         verdict = ngx_http_slidewin_entry_verdict(entry);
 
         if (verdict->retry == SW_NEVER) {

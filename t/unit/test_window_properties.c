@@ -19,6 +19,7 @@ static const char *give_back_restores(sw_algorithm_e algorithm);
 static const char *give_back_is_bounded(sw_algorithm_e algorithm);
 static const char *idle_is_as_new(sw_algorithm_e algorithm);
 static const char *new_is_as_empty(sw_algorithm_e algorithm);
+static const char *later_is_the_same(sw_algorithm_e algorithm);
 
 
 static const property_t  properties[] = {
@@ -43,6 +44,8 @@ static const property_t  properties[] = {
       "idle if and only if a new state decides the same", SW_COUNTER },
     { new_is_as_empty,
       "a client never seen is told what an empty state is", SW_COUNTER },
+    { later_is_the_same,
+      "what is left for later is told as it was", SW_COUNTER },
 };
 
 
@@ -499,6 +502,51 @@ new_is_as_empty(sw_algorithm_e algorithm)
         trace_show("empty", &v);
         trace_show("new  ", &new);
         what = fail(&client, now, "an empty state is told something else");
+    }
+
+    client_free(&client);
+
+    return what;
+}
+
+
+static const char *
+later_is_the_same(sw_algorithm_e algorithm)
+{
+    int64_t       now, cost;
+    client_t      client;
+    const char   *what;
+    sw_verdict_t  at_once, later;
+
+    what = NULL;
+    now = wander(&client, algorithm, STEPS);
+
+    /* also where the state is ahead of the clock, or far ahead */
+
+    if (tap_rand(0, 2) == 0) {
+        now -= tap_rand(0, 3 * client.policy.window);
+        now = now < 0 ? 0 : now;
+    }
+
+    cost = trace_cost(&client.policy)
+           + (tap_rand(0, 3) == 0) * client.policy.limit;
+
+    client_check(&client, now, cost, &at_once);
+
+    memset(&later, 0xee, sizeof(later));
+    later.admitted = client_admits(&client, now, cost);
+    later.stamp = at_once.stamp;
+    sw_window_check_later(client.state, &client.policy, now, cost, &later);
+
+    /* what comes after the check does not change what it says */
+
+    (void) client_take(&client, now + trace_step(&client.policy), 1, NULL);
+    sw_verdict_complete(&later, &client.policy);
+
+    if (!trace_same(&at_once, &later)) {
+        trace_show("at once", &at_once);
+        trace_show("later  ", &later);
+        what = fail(&client, now, "what is told later is something else");
     }
 
     client_free(&client);
