@@ -19,12 +19,6 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_REPLY_DEPTH      1
 
 
-typedef struct {
-    ngx_http_slidewin_store_t  *store;
-    ngx_http_slidewin_redis_t  *redis;
-} ngx_http_slidewin_redis_args_t;
-
-
 static char *ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
     ngx_http_slidewin_redis_t *redis);
 static char *ngx_http_slidewin_redis_name(ngx_conf_t *cf, ngx_str_t *arg,
@@ -50,6 +44,11 @@ static const ngx_http_slidewin_param_t  ngx_http_slidewin_redis_params[] = {
       ngx_http_slidewin_redis_connect_timeout },
     { ngx_string("password_file="), ngx_http_slidewin_redis_password_file },
     { ngx_string("prefix="), ngx_http_slidewin_redis_prefix },
+    { ngx_string("ssl_ca="), ngx_http_slidewin_redis_ssl_ca },
+    { ngx_string("ssl_cert="), ngx_http_slidewin_redis_ssl_cert },
+    { ngx_string("ssl_key="), ngx_http_slidewin_redis_ssl_key },
+    { ngx_string("ssl_name="), ngx_http_slidewin_redis_ssl_name },
+    { ngx_string("ssl_verify="), ngx_http_slidewin_redis_ssl_verify },
     { ngx_null_string, NULL }
 };
 
@@ -113,6 +112,12 @@ ngx_http_slidewin_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd,
         return NGX_CONF_ERROR;
     }
 
+    rv = ngx_http_slidewin_redis_tls_init(cf, &redis->tls,
+                                          redis->access.tls != NULL);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
     redis->access.scripts = ngx_http_slidewin_redis_scripts;
     redis->access.nscripts = NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS;
 
@@ -139,8 +144,7 @@ ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
     error = sw_url_parse(&url, (char *) value->data, value->len);
 
     if (error == NULL
-        && (url.tls
-            || (url.kind != SW_URL_REDIS && url.kind != SW_URL_UNIX)))
+        && url.kind != SW_URL_REDIS && url.kind != SW_URL_UNIX)
     {
         error = "scheme";
     }
@@ -156,8 +160,8 @@ ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
 
     if (error) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid %s in \"%s%*s\", it must be redis://["
-                           "user[:password]@]host[:port][/database] or "
+                           "invalid %s in \"%s%*s\", it must be redis[s]://"
+                           "[user[:password]@]host[:port][/database] or "
                            "unix:/path[?db=database]", error,
                            len < value->len ? "...@" : "", len,
                            value->data + value->len - len);
@@ -167,6 +171,7 @@ ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
     access = &redis->access;
 
     access->database = url.database;
+    access->tls = url.tls ? &redis->tls : NULL;
 
     if (ngx_http_slidewin_redis_copy(cf, &access->user, url.user.data,
                                      url.user.len)

@@ -29,6 +29,8 @@ static void ngx_http_slidewin_redis_conn_leave(
     ngx_http_slidewin_redis_conn_t *c);
 static void ngx_http_slidewin_redis_conn_readable(
     ngx_http_slidewin_redis_event_t *e);
+static ngx_uint_t ngx_http_slidewin_redis_conn_told(
+    ngx_http_slidewin_redis_event_t *e);
 
 
 void
@@ -71,7 +73,8 @@ void
 ngx_http_slidewin_redis_conn_located(ngx_http_slidewin_redis_conn_t *c,
     const ngx_http_slidewin_redis_address_t *address)
 {
-    char                reason[128];
+    SSL                *ssl;
+    u_char              reason[128];
     redisOptions        options;
     redisAsyncContext  *context;
 
@@ -94,14 +97,27 @@ ngx_http_slidewin_redis_conn_located(ngx_http_slidewin_redis_conn_t *c,
     }
 
     if (context->err) {
-        (void) ngx_cpystrn((u_char *) reason, (u_char *) context->errstr,
+        (void) ngx_cpystrn(reason, (u_char *) context->errstr,
                            sizeof(reason));
         redisAsyncFree(context);
-        ngx_http_slidewin_redis_conn_lost(c, reason);
+        ngx_http_slidewin_redis_conn_lost(c, (char *) reason);
         return;
     }
 
-    if (ngx_http_slidewin_redis_event_attach(&c->event, context,
+    ssl = NULL;
+
+    if (c->access->tls) {
+        ssl = ngx_http_slidewin_redis_tls_start(c->access->tls, &context->c,
+                                                address->name, reason,
+                                                sizeof(reason));
+        if (ssl == NULL) {
+            redisAsyncFree(context);
+            ngx_http_slidewin_redis_conn_lost(c, (char *) reason);
+            return;
+        }
+    }
+
+    if (ngx_http_slidewin_redis_event_attach(&c->event, context, ssl,
                                              ngx_cycle->log)
         != NGX_OK)
     {
@@ -133,6 +149,13 @@ ngx_http_slidewin_redis_conn_timer(ngx_event_t *ev)
 
     if (c->state == NGX_HTTP_SLIDEWIN_REDIS_DOWN) {
         ngx_http_slidewin_redis_conn_connect(c);
+
+    } else if (c->event.context
+               && (c->event.context->c.flags & REDIS_CONNECTED)
+               && c->event.ssl && !SSL_is_init_finished(c->event.ssl))
+    {
+        ngx_http_slidewin_redis_conn_drop(c,
+                                          "the TLS handshake took too long");
 
     } else {
         ngx_http_slidewin_redis_conn_drop(c, "connecting took too long");
@@ -177,6 +200,7 @@ static void
 ngx_http_slidewin_redis_conn_disconnected(const redisAsyncContext *context,
     int status)
 {
+    u_char                           text[128];
     const char                      *reason;
     ngx_http_slidewin_redis_conn_t  *c;
 
@@ -186,6 +210,12 @@ ngx_http_slidewin_redis_conn_disconnected(const redisAsyncContext *context,
         && c->state != NGX_HTTP_SLIDEWIN_REDIS_DOWN)
     {
         reason = context->err ? context->errstr : "closed";
+
+        if (c->event.ssl) {
+            ngx_http_slidewin_redis_tls_reason(c->event.ssl, reason, text,
+                                               sizeof(text));
+            reason = (char *) text;
+        }
 
         if (c->state == NGX_HTTP_SLIDEWIN_REDIS_READY && c->pending == 0
             && (c->pause == 0
@@ -399,7 +429,6 @@ ngx_http_slidewin_redis_conn_proven(ngx_http_slidewin_redis_conn_t *c)
 static void
 ngx_http_slidewin_redis_conn_readable(ngx_http_slidewin_redis_event_t *e)
 {
-    char                             byte;
     redisReader                     *reader;
     ngx_http_slidewin_redis_conn_t  *c;
 
@@ -423,11 +452,21 @@ ngx_http_slidewin_redis_conn_readable(ngx_http_slidewin_redis_event_t *e)
         return;
     }
 
-    if (c->pending == 0
-        && recv(e->context->c.fd, &byte, 1, MSG_PEEK) > 0)
-    {
+    if (c->pending == 0 && ngx_http_slidewin_redis_conn_told(e)) {
         ngx_http_slidewin_redis_conn_drop(c, "it said more than was asked");
     }
+}
+
+
+/* with TLS what there is to read need not be for us */
+
+static ngx_uint_t
+ngx_http_slidewin_redis_conn_told(ngx_http_slidewin_redis_event_t *e)
+{
+    char  byte;
+
+    return e->ssl ? SSL_peek(e->ssl, &byte, 1) > 0
+                  : recv(e->context->c.fd, &byte, 1, MSG_PEEK) > 0;
 }
 
 

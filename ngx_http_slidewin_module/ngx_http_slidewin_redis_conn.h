@@ -11,6 +11,7 @@
 
 #include "ngx_http_slidewin_redis_event.h"
 #include "ngx_http_slidewin_redis_place.h"
+#include "ngx_http_slidewin_redis_tls.h"
 
 
 typedef enum {
@@ -26,6 +27,7 @@ typedef struct {
     ngx_uint_t                        database;
     ngx_str_t                         user;
     ngx_str_t                         password;
+    ngx_http_slidewin_redis_tls_t    *tls;         /* NULL: in plain text */
     ngx_msec_t                        connect_timeout;
     ngx_str_t                        *scripts;     /* loaded on connect */
     ngx_uint_t                        nscripts;

@@ -1,10 +1,16 @@
 
 #include "ngx_http_slidewin_redis_event.h"
 
+#include <openssl/err.h>
+
 
 static void ngx_http_slidewin_redis_event_read(ngx_event_t *ev);
 static void ngx_http_slidewin_redis_event_write(ngx_event_t *ev);
 static void ngx_http_slidewin_redis_event_flush(ngx_event_t *ev);
+static void ngx_http_slidewin_redis_event_send(
+    ngx_http_slidewin_redis_event_t *e);
+static void ngx_http_slidewin_redis_event_forget(
+    ngx_http_slidewin_redis_event_t *e);
 static void ngx_http_slidewin_redis_event_add_read(void *data);
 static void ngx_http_slidewin_redis_event_del_read(void *data);
 static void ngx_http_slidewin_redis_event_add_write(void *data);
@@ -14,7 +20,7 @@ static void ngx_http_slidewin_redis_event_cleanup(void *data);
 
 ngx_int_t
 ngx_http_slidewin_redis_event_attach(ngx_http_slidewin_redis_event_t *e,
-    redisAsyncContext *context, ngx_log_t *log)
+    redisAsyncContext *context, SSL *ssl, ngx_log_t *log)
 {
     ngx_connection_t  *c;
 
@@ -31,6 +37,7 @@ ngx_http_slidewin_redis_event_attach(ngx_http_slidewin_redis_event_t *e,
     c->write->log = log;
 
     e->context = context;
+    e->ssl = ssl;
     e->connection = c;
 
     e->flush.handler = ngx_http_slidewin_redis_event_flush;
@@ -57,26 +64,26 @@ ngx_http_slidewin_redis_event_read(ngx_event_t *ev)
     c = ev->data;
     e = c->data;
 
+    ngx_http_slidewin_redis_event_forget(e);
+
     e->readable(e);
 
     if (e->context) {
         redisAsyncHandleRead(e->context);
     }
+
+    ngx_http_slidewin_redis_event_forget(e);
 }
 
 
 static void
 ngx_http_slidewin_redis_event_write(ngx_event_t *ev)
 {
-    ngx_connection_t                 *c;
-    ngx_http_slidewin_redis_event_t  *e;
+    ngx_connection_t  *c;
 
     c = ev->data;
-    e = c->data;
 
-    e->flushing = 1;
-    redisAsyncHandleWrite(e->context);
-    e->flushing = 0;
+    ngx_http_slidewin_redis_event_send(c->data);
 }
 
 
@@ -85,13 +92,34 @@ ngx_http_slidewin_redis_event_write(ngx_event_t *ev)
 static void
 ngx_http_slidewin_redis_event_flush(ngx_event_t *ev)
 {
-    ngx_http_slidewin_redis_event_t  *e;
+    ngx_http_slidewin_redis_event_send(ev->data);
+}
 
-    e = ev->data;
+
+static void
+ngx_http_slidewin_redis_event_send(ngx_http_slidewin_redis_event_t *e)
+{
+    ngx_http_slidewin_redis_event_forget(e);
 
     e->flushing = 1;
     redisAsyncHandleWrite(e->context);
     e->flushing = 0;
+
+    ngx_http_slidewin_redis_event_forget(e);
+}
+
+
+/*
+ * OpenSSL has one list of errors for all of a worker: those of others would be
+ * taken for ours, and ours for theirs.
+ */
+
+static void
+ngx_http_slidewin_redis_event_forget(ngx_http_slidewin_redis_event_t *e)
+{
+    if (e->ssl) {
+        ERR_clear_error();
+    }
 }
 
 
@@ -160,6 +188,16 @@ ngx_http_slidewin_redis_event_del_write(void *data)
 
     e = data;
     wev = e->connection->write;
+
+    /*
+     * hiredis remembers that TLS has had to wait for something to read, and
+     * takes a write that found no room for one that waits for that, too
+     */
+
+    if (e->ssl && sdslen(e->context->c.obuf) && !SSL_want_read(e->ssl)) {
+        ngx_http_slidewin_redis_event_add_write(e);
+        return;
+    }
 
     if (wev->active) {
         (void) ngx_del_event(wev, NGX_WRITE_EVENT, 0);

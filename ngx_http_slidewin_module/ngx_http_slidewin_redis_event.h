@@ -14,6 +14,7 @@
 
 #include <hiredis/hiredis.h>
 #include <hiredis/async.h>
+#include <openssl/ssl.h>
 
 
 typedef struct ngx_http_slidewin_redis_event_s
@@ -27,6 +28,7 @@ typedef struct ngx_http_slidewin_redis_event_s
 
 struct ngx_http_slidewin_redis_event_s {
     redisAsyncContext  *context;
+    SSL                *ssl;       /* of the context; NULL: no TLS */
     ngx_connection_t   *connection;
     ngx_event_t         flush;
     unsigned            flushing:1;
@@ -39,7 +41,7 @@ struct ngx_http_slidewin_redis_event_s {
 /* NGX_ERROR if nginx has no connection left; the context is not touched */
 ngx_int_t ngx_http_slidewin_redis_event_attach(
     ngx_http_slidewin_redis_event_t *e, redisAsyncContext *context,
-    ngx_log_t *log);
+    SSL *ssl, ngx_log_t *log);
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_REDIS_EVENT_H_INCLUDED_ */

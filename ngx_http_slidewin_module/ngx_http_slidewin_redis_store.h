@@ -6,6 +6,7 @@
 #include "ngx_http_slidewin_redis.h"
 #include "ngx_http_slidewin_redis_conn.h"
 #include "ngx_http_slidewin_redis_host.h"
+#include "ngx_http_slidewin_redis_tls.h"
 #include "sw_breaker.h"
 
 
@@ -47,6 +48,7 @@ typedef struct {
 
 struct ngx_http_slidewin_redis_s {
     ngx_http_slidewin_redis_access_t   access;
+    ngx_http_slidewin_redis_tls_t      tls;
     ngx_http_slidewin_redis_host_t     host;
     ngx_http_slidewin_redis_node_t     node;
     ngx_msec_t                         timeout;
@@ -55,6 +57,14 @@ struct ngx_http_slidewin_redis_s {
                                           [NGX_HTTP_SLIDEWIN_REDIS_SHA_LEN];
     int64_t                            number;     /* of the last call */
 };
+
+
+/* what the parameters of slidewin_redis set */
+
+typedef struct {
+    ngx_http_slidewin_store_t         *store;
+    ngx_http_slidewin_redis_t         *redis;
+} ngx_http_slidewin_redis_args_t;
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_REDIS_STORE_H_INCLUDED_ */

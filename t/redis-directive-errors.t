@@ -69,7 +69,7 @@ sub accepted {
 
 # The URL.
 
-my $form = 'it must be redis://[user[:password]@]host[:port][/database] or '
+my $form = 'it must be redis[s]://[user[:password]@]host[:port][/database] or '
            . 'unix:/path[?db=database]';
 
 for (['http://h', 'scheme'], ['h', 'scheme'], ['""', 'scheme'],

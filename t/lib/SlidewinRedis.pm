@@ -26,9 +26,10 @@ END {
     $? = $rc;
 }
 
-# start(args => [...], binary => PATH, env => {}, port => N, unready => 1): args
-# are options of redis-server, "--maxmemory", "2mb". Returns when it answers,
-# unless it is not expected to (unready).
+# start(args => [...], binary => PATH, env => {}, port => N, tls => [...],
+# unready => 1): args are options of redis-server, "--maxmemory", "2mb"; with
+# those of tls the port is one of TLS. Returns when it answers, unless it is not
+# expected to (unready).
 sub start {
     my ($class, %options) = @_;
 
@@ -112,7 +113,10 @@ sub free_port {
 sub run {
     my ($self, @more) = @_;
     my @command = (
-        $self->{binary}, '--port', $self->{port}, '--bind', '127.0.0.1',
+        $self->{binary}, '--bind', '127.0.0.1',
+        $self->{tls} ? ('--port', 0, '--tls-port', $self->{port},
+                        @{$self->{tls}})
+                     : ('--port', $self->{port}),
         '--unixsocket', $self->path, '--unixsocketperm', '777',
         '--dir', $self->{root}, '--logfile', "$self->{root}/log",
         '--save', '', '--appendonly', 'no', '--protected-mode', 'no',
@@ -159,7 +163,11 @@ sub port { return $_[0]{port} }
 
 sub path { return "$_[0]{sockets}/redis" }
 
-sub url { return "redis://127.0.0.1:$_[0]{port}" }
+sub url {
+    my ($self) = @_;
+
+    return ($self->{tls} ? 'rediss' : 'redis') . "://127.0.0.1:$self->{port}";
+}
 
 sub unix_url { return 'unix:' . $_[0]->path }
 

@@ -1,0 +1,229 @@
+package SlidewinProxy;
+
+# The way to a server on the loopback, as narrow and as slow as it is told. What
+# may not pass stays where it is, so that the sender has no room any more.
+
+use strict;
+use warnings;
+
+use IO::Socket::INET ();
+use POSIX ();
+use SlidewinNginx ();
+use Socket ();
+use Storable ();
+
+my @running;
+
+END {
+    my $rc = $?;
+    local ($@, $!);
+    local $SIG{TERM} = local $SIG{INT} = local $SIG{HUP} = 'IGNORE';
+    my @left = grep { $_->{owner} == $$ } @running;
+    $_->stop for @left;
+    $? = $rc;
+}
+
+# start(PORT, up => {}, down => {}): up is from the client to the server. Of
+# each way, chunk is how many bytes go at a time, and most how many may still
+# go.
+sub start {
+    my ($class, $port, %ways) = @_;
+
+    my $listener = IO::Socket::INET->new(
+        LocalAddr => '127.0.0.1', Listen => 128)
+        or die "listen: $!";
+
+    # the system would keep megabytes for a fast peer so near
+    $listener->setsockopt(Socket::SOL_SOCKET(), Socket::SO_RCVBUF(), 4096);
+    $listener->setsockopt(Socket::IPPROTO_TCP(), Socket::TCP_MAXSEG(), 536);
+
+    socketpair my $ours, my $theirs, Socket::AF_UNIX(),
+               Socket::SOCK_STREAM(), Socket::PF_UNSPEC()
+        or die "socketpair: $!";
+
+    my $self = bless {
+        owner => $$, port => $listener->sockport, control => $ours,
+    }, $class;
+
+    my $pid = fork // die "fork: $!";
+
+    if ($pid == 0) {
+        $SIG{$_} = 'DEFAULT' for qw(TERM INT HUP);
+        close $ours;
+        eval {
+            _run({ listener => $listener, control => $theirs, port => $port,
+                   up => {}, down => {}, %ways, ends => [],
+                   stats => { accepts => 0, up => 0, down => 0,
+                              heard => '' } });
+        };
+        print {*STDERR} $@ if $@;
+        POSIX::_exit($@ ? 1 : 0);
+    }
+
+    $self->{pid} = $pid;
+    push @running, $self;
+
+    return $self;
+}
+
+sub port { return $_[0]{port} }
+
+# in force when this returns
+sub up { my ($self, %way) = @_; $self->_ask(up => \%way); return }
+
+sub down { my ($self, %way) = @_; $self->_ask(down => \%way); return }
+
+# { accepts, bytes that went up and down, heard: the first of those up }
+sub stats { return $_[0]->_ask('stats') }
+
+sub stop {
+    my ($self) = @_;
+    my $pid = delete $self->{pid} // return;
+
+    kill 'KILL', $pid;
+    waitpid $pid, 0;
+    close $self->{control};
+    @running = grep { $_ != $self } @running;
+
+    return;
+}
+
+sub _ask {
+    my ($self, @question) = @_;
+
+    _tell($self->{control}, \@question);
+
+    return _told($self->{control})->[0];
+}
+
+sub _tell { syswrite $_[0], pack 'N/a*', Storable::freeze($_[1]); return }
+
+sub _told {
+    my ($socket) = @_;
+    my $length = unpack 'N', _exactly($socket, 4);
+
+    return Storable::thaw(_exactly($socket, $length));
+}
+
+sub _exactly {
+    my ($socket, $n) = @_;
+    my $bytes = '';
+
+    while (length $bytes < $n) {
+        sysread $socket, $bytes, $n - length $bytes, length $bytes
+            or die "the other side is gone\n";
+    }
+
+    return $bytes;
+}
+
+sub _run {
+    my ($self) = @_;
+
+    while (1) {
+        my ($read, $write) = ('', '');
+
+        vec($read, fileno $self->{control}, 1) = 1;
+        vec($read, fileno $self->{listener}, 1) = 1;
+
+        for my $end (@{$self->{ends}}) {
+            my $way = $self->{$end->{way}};
+
+            if (length $end->{buffer}) {
+                vec($write, fileno $end->{to}, 1) = 1;
+            } elsif (!defined $way->{most} || $way->{most} > 0) {
+                vec($read, fileno $end->{from}, 1) = 1;
+            }
+        }
+
+        select $read, $write, undef, undef;
+
+        if (vec $read, fileno $self->{control}, 1) {
+            my $told = eval { _told($self->{control}) } // return;
+            my ($verb, $value) = @$told;
+
+            $self->{$verb} = $value if $value;
+            _tell($self->{control}, [$self->{stats}]);
+        }
+
+        _accept($self) if vec $read, fileno $self->{listener}, 1;
+
+        for my $end (@{$self->{ends}}) {
+            next if !$end->{from}->opened || !$end->{to}->opened;
+            _read($self, $end) if vec $read, fileno $end->{from}, 1;
+            _write($self, $end)
+                if $end->{to}->opened && vec $write, fileno $end->{to}, 1;
+        }
+
+        @{$self->{ends}} = grep { $_->{from}->opened && $_->{to}->opened }
+                           @{$self->{ends}};
+    }
+}
+
+sub _accept {
+    my ($self) = @_;
+    my $client = $self->{listener}->accept // return;
+    my $server = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+                                       PeerPort => $self->{port}) // return;
+
+    $self->{stats}{accepts}++;
+
+    for ($client, $server) {
+        $_->blocking(0);
+        $_->setsockopt(Socket::IPPROTO_TCP(), Socket::TCP_NODELAY(), 1);
+    }
+
+    push @{$self->{ends}},
+        { way => 'up', from => $client, to => $server, buffer => '' },
+        { way => 'down', from => $server, to => $client, buffer => '' };
+
+    return;
+}
+
+sub _read {
+    my ($self, $end) = @_;
+    my $way = $self->{$end->{way}};
+    my $n = $way->{chunk} // 65536;
+
+    $n = $way->{most} if defined $way->{most} && $way->{most} < $n;
+    return if $n == 0;
+
+    my $got = sysread $end->{from}, $end->{buffer}, $n;
+
+    return if !defined $got && $!{EAGAIN};
+    return _close($end) if !$got;
+
+    $way->{most} -= $got if defined $way->{most};
+
+    my $stats = $self->{stats};
+    $stats->{heard} .= $end->{buffer}
+        if $end->{way} eq 'up' && length $stats->{heard} < 65536;
+
+    return;
+}
+
+sub _write {
+    my ($self, $end) = @_;
+    my $n = syswrite $end->{to}, $end->{buffer};
+
+    return if !defined $n && $!{EAGAIN};
+
+    # it is gone, but what it has said is still to be passed on
+    $n //= length $end->{buffer};
+
+    $self->{stats}{$end->{way}} += $n;
+    substr $end->{buffer}, 0, $n, '';
+
+    return;
+}
+
+sub _close {
+    my ($end) = @_;
+
+    close $end->{from};
+    close $end->{to};
+
+    return;
+}
+
+1;
