@@ -117,6 +117,13 @@ is($code, 1, 'a bad value fails the test');
 like($said, qr/\[emerg\] .*invalid rate "rate=5"/, 'and is said');
 
 
+# nginx shows a module's symbols to all others: hiredis must not be among them.
+
+is(join(' ', sort map { (split)[-1] } `nm -D --defined-only $module`),
+   'ngx_module_names ngx_module_order ngx_modules',
+   'the module shows what nginx looks for, and nothing else');
+
+
 # The module's own version and signature, changed.
 
 my $image = slurp($module);

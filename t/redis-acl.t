@@ -8,8 +8,9 @@ use SlidewinNginx;
 use SlidewinRedis;
 use Test::More;
 
-my $least = '~sw:* +time +evalsha +eval +get +getrange +strlen +set +append'
-            . ' +del';
+my ($least) = SlidewinNginx::_slurp(SlidewinRedis::root() . '/README.md')
+              =~ /^ +ACL SETUSER edge on >password (.+)$/m
+    or die "the README does not say\n";
 
 my %zones = map { $_ => "slidewin_zone \$arg_k zone=$_:1m rate=3r/h"
                         . " algorithm=$_;\n" } qw(counter fixed strict log);
@@ -130,6 +131,23 @@ for (['+time', 'all'], ['+evalsha', 'all'], ['+get', 'all'], ['+set', 'all'],
 
 is(broken(grep { $_ ne '+eval' } split(' ', $least), '+script|load'),
    'forgotten', 'not enough: +script|load instead of +eval');
+
+# a database of its own
+
+my $database = 'location = /fixed { slidewin zone=fixed; empty_gif; }';
+
+for (['+select', 'redis'], ['', 'fallback']) {
+    my ($more, $source) = @$_;
+
+    edge(split ' ', "$least $more");
+    $nginx->reload(
+        http => "slidewin_redis $url/1 timeout=2s connect_timeout=5s;"
+                . $zones{fixed},
+        server => 'add_header X-Source $slidewin_source always;' . $database);
+    is(sources('/fixed', 4), join(' ', map { "$_-$source" } 200, 200, 200, 429),
+       $more ? 'enough for a database: the same and +select'
+             : 'not enough for a database: without +select');
+}
 
 $nginx->stop;
 

@@ -5,6 +5,7 @@
 use strict;
 use warnings;
 
+use IO::Socket::IP;
 use SlidewinCerts;
 use SlidewinFaults;
 use SlidewinNginx;
@@ -56,12 +57,19 @@ decides('an address', 'rediss://127.0.0.1:' . $proxy->port, "ssl_ca=$ca");
 cmp_ok($proxy->stats->{up}, '>', 1000, '... which was told something');
 unlike($proxy->stats->{heard}, qr/EVALSHA|SCRIPT|TIME|sw:/,
        '... that nobody else could read');
+unlike($proxy->stats->{heard}, qr/127\.0\.0\.1/,
+       '... and is not called by its address');
+$proxy->stop;
+
+$proxy = SlidewinProxy->start($named->port);
+decides('ssl_name, a name', 'rediss://127.0.0.1:' . $proxy->port,
+        "ssl_ca=$ca ssl_name=one.redis.example");
+like($proxy->stats->{heard}, qr/one\.redis\.example/,
+     '... which it is called by');
 $proxy->stop;
 
 decides('a name', at('localhost', $redis), "ssl_ca=$ca");
 decides('a database', at('127.0.0.1', $redis) . '/3', "ssl_ca=$ca");
-decides('ssl_name, a name', at('127.0.0.1', $named),
-        "ssl_ca=$ca ssl_name=one.redis.example");
 decides('ssl_name, of a wildcard', at('127.0.0.1', $redis),
         "ssl_ca=$ca ssl_name=two.redis.example");
 decides('ssl_name, an address', at('localhost', $redis),
@@ -92,6 +100,23 @@ $redis->command('CONFIG', 'SET', 'tls-protocols', '');
 }
 
 $_->remove for $named, $unknown, $mutual;
+
+# IPv6: where the machine has it
+
+my $six = IO::Socket::IP->new(LocalHost => '::1', LocalPort => 0, Listen => 1,
+                              V6Only => 1);
+
+if ($six) {
+    my $free = $six->sockport;
+    close $six;
+
+    $certs->certificate('six', by => 'ca', for => 'IP:::1');
+    my $third = SlidewinRedis->start(args => ['--bind', '::1'], port => $free,
+                                     tls => $certs->server('six'));
+
+    decides('an address of IPv6', "rediss://[::1]:$free", "ssl_ca=$ca");
+    $third->remove;
+}
 
 
 # A hundred at once, in two workers.

@@ -228,6 +228,7 @@ http {
     uwsgi_temp_path uwsgi;
     scgi_temp_path scgi;
     access_log off;
+    slidewin_redis rediss://127.0.0.1;
     slidewin_zone \$remote_addr zone=a:1m rate=10r/s;
     server {
         listen unix:$dir/socket;
