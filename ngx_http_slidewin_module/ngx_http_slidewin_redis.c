@@ -4,6 +4,8 @@
 #include <ngx_event.h>
 
 #include "ngx_http_slidewin_redis_call.h"
+#include "ngx_http_slidewin_redis_cluster.h"
+#include "ngx_http_slidewin_redis_command.h"
 #include "ngx_http_slidewin_redis_node.h"
 
 
@@ -15,6 +17,8 @@ static ngx_int_t ngx_http_slidewin_redis_give_back(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
 static ngx_int_t ngx_http_slidewin_redis_ask(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call, ngx_http_slidewin_redis_verb_e verb);
+static ngx_uint_t ngx_http_slidewin_redis_group(
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim);
 static ngx_int_t ngx_http_slidewin_redis_init_process(
     ngx_http_slidewin_store_t *store);
 static void ngx_http_slidewin_redis_exit_process(
@@ -27,7 +31,7 @@ const ngx_http_slidewin_backend_t  ngx_http_slidewin_redis_backend = {
     ngx_http_slidewin_redis_give_back,
     ngx_http_slidewin_redis_call_cancel,
     ngx_http_slidewin_redis_call_adopt,
-    NULL,
+    ngx_http_slidewin_redis_group,
     ngx_http_slidewin_redis_init_process,
     ngx_http_slidewin_redis_exit_process
 };
@@ -64,11 +68,21 @@ static ngx_int_t
 ngx_http_slidewin_redis_ask(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call, ngx_http_slidewin_redis_verb_e verb)
 {
+    return ngx_http_slidewin_redis_call_ask(store->data, call, verb);
+}
+
+
+/* a script of a cluster has its keys in one slot */
+
+static ngx_uint_t
+ngx_http_slidewin_redis_group(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_claim_t *claim)
+{
     ngx_http_slidewin_redis_t  *redis;
 
     redis = store->data;
 
-    return ngx_http_slidewin_redis_call_ask(&redis->node, call, verb);
+    return redis->cluster ? ngx_http_slidewin_redis_slot(redis, claim) : 0;
 }
 
 
@@ -86,6 +100,11 @@ ngx_http_slidewin_redis_init_process(ngx_http_slidewin_store_t *store)
 
     redis->number = (int64_t) (ngx_pid & 0xfffff) << 32;
 
+    if (redis->cluster) {
+        ngx_http_slidewin_redis_cluster_start(redis->cluster);
+        return NGX_OK;
+    }
+
     ngx_http_slidewin_redis_node_start(&redis->node, redis,
                                        &redis->host.place);
 
@@ -99,6 +118,11 @@ ngx_http_slidewin_redis_exit_process(ngx_http_slidewin_store_t *store)
     ngx_http_slidewin_redis_t  *redis;
 
     redis = store->data;
+
+    if (redis->cluster) {
+        ngx_http_slidewin_redis_cluster_stop(redis->cluster);
+        return;
+    }
 
     ngx_http_slidewin_redis_node_stop(&redis->node);
 }

@@ -5,9 +5,14 @@
 
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_redis_call.h"
+#include "ngx_http_slidewin_redis_cluster.h"
 #include "ngx_http_slidewin_redis_command.h"
 #include "ngx_http_slidewin_redis_greet.h"
 #include "ngx_http_slidewin_redis_node.h"
+
+
+/* a call that is sent on and on goes round in circles */
+#define NGX_HTTP_SLIDEWIN_REDIS_REDIRECTS_MAX  5
 
 
 /*
@@ -24,10 +29,13 @@ typedef struct {
     int64_t                          number;
     int64_t                          sent_at;   /* us */
     ngx_int_t                        rc;
+    ngx_uint_t                       slot;      /* in a cluster */
+    ngx_uint_t                       redirects;
     unsigned                         amends:1;  /* it is no check */
     unsigned                         sent:1;
     unsigned                         answered:1;
     unsigned                         retried:1;
+    unsigned                         asking:1;
     unsigned                         overdue:1;
     unsigned                         late:1;
 } ngx_http_slidewin_redis_call_t;
@@ -35,12 +43,17 @@ typedef struct {
 
 static ngx_int_t ngx_http_slidewin_redis_call_submit(
     ngx_http_slidewin_redis_call_t *rcall);
+static ngx_int_t ngx_http_slidewin_redis_call_move(
+    ngx_http_slidewin_redis_call_t *rcall,
+    ngx_http_slidewin_redis_node_t *node);
 static ngx_uint_t *ngx_http_slidewin_redis_call_under_way(
     ngx_http_slidewin_redis_call_t *rcall);
 static ngx_int_t ngx_http_slidewin_redis_call_send(
     ngx_http_slidewin_redis_call_t *rcall);
 static ngx_http_slidewin_redis_script_e ngx_http_slidewin_redis_call_script(
     ngx_http_slidewin_redis_call_t *rcall);
+static void ngx_http_slidewin_redis_call_asked(redisAsyncContext *context,
+    void *reply, void *data);
 static void ngx_http_slidewin_redis_call_replied(redisAsyncContext *context,
     void *reply, void *data);
 static void ngx_http_slidewin_redis_call_finish(
@@ -54,24 +67,32 @@ static ngx_int_t ngx_http_slidewin_redis_call_understand(
     ngx_http_slidewin_redis_call_t *rcall, redisReply *reply);
 static ngx_int_t ngx_http_slidewin_redis_call_error(
     ngx_http_slidewin_redis_call_t *rcall, redisReply *reply);
+static ngx_int_t ngx_http_slidewin_redis_call_redirect(
+    ngx_http_slidewin_redis_call_t *rcall, redisReply *reply);
 static void ngx_http_slidewin_redis_call_odd_key(
     ngx_http_slidewin_redis_call_t *rcall, const char *reason, size_t len);
 static void ngx_http_slidewin_redis_call_mute(
     ngx_http_slidewin_redis_call_t *rcall);
-static ngx_uint_t ngx_http_slidewin_redis_error_is(redisReply *reply,
-    const char *code);
 
 
 ngx_int_t
-ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_node_t *node,
+ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
     ngx_http_slidewin_call_t *call, ngx_http_slidewin_redis_verb_e verb)
 {
-    ngx_uint_t                       check;
+    ngx_uint_t                       check, slot;
+    ngx_http_slidewin_redis_node_t  *node;
     ngx_http_slidewin_redis_call_t  *rcall;
 
     check = (verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_TAKE);
+    node = &redis->node;
+    slot = 0;
 
-    if (!ngx_http_slidewin_redis_node_open(node, check)) {
+    if (redis->cluster) {
+        slot = ngx_http_slidewin_redis_slot(redis, call->claims[0]);
+        node = ngx_http_slidewin_redis_cluster_node(redis->cluster, slot);
+    }
+
+    if (node == NULL || !ngx_http_slidewin_redis_node_open(node, check)) {
         return NGX_ERROR;
     }
 
@@ -88,13 +109,13 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_node_t *node,
     rcall->call = call;
     rcall->amends = !check;
     rcall->verb = verb;
-    rcall->number = ++node->redis->number;
+    rcall->slot = slot;
+    rcall->number = ++redis->number;
     rcall->event.handler = ngx_http_slidewin_redis_call_event;
     rcall->event.data = rcall;
     rcall->event.log = ngx_cycle->log;
 
     if (ngx_http_slidewin_redis_call_submit(rcall) != NGX_OK) {
-        ngx_http_slidewin_redis_call_mute(rcall);
         ngx_free(rcall);
         return NGX_ERROR;
     }
@@ -102,7 +123,7 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_node_t *node,
     *ngx_http_slidewin_redis_call_under_way(rcall) += 1;
     call->pending = rcall;
 
-    ngx_add_timer(&rcall->event, node->redis->timeout);
+    ngx_add_timer(&rcall->event, redis->timeout);
 
     return NGX_AGAIN;
 }
@@ -113,13 +134,37 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_node_t *node,
 static ngx_int_t
 ngx_http_slidewin_redis_call_submit(ngx_http_slidewin_redis_call_t *rcall)
 {
-    if (rcall->node->conn.state == NGX_HTTP_SLIDEWIN_REDIS_READY) {
-        return ngx_http_slidewin_redis_call_send(rcall);
+    if (rcall->node->conn.state != NGX_HTTP_SLIDEWIN_REDIS_READY) {
+        ngx_queue_insert_tail(&rcall->node->waiting, &rcall->queue);
+        return NGX_OK;
     }
 
-    ngx_queue_insert_tail(&rcall->node->waiting, &rcall->queue);
+    if (ngx_http_slidewin_redis_call_send(rcall) != NGX_OK) {
+        ngx_http_slidewin_redis_call_mute(rcall);
+        return NGX_ERROR;
+    }
 
     return NGX_OK;
+}
+
+
+/* one that did not run where it was goes on to another node */
+
+static ngx_int_t
+ngx_http_slidewin_redis_call_move(ngx_http_slidewin_redis_call_t *rcall,
+    ngx_http_slidewin_redis_node_t *node)
+{
+    if (node == NULL
+        || !ngx_http_slidewin_redis_node_open(node, !rcall->amends))
+    {
+        return NGX_ERROR;
+    }
+
+    *ngx_http_slidewin_redis_call_under_way(rcall) -= 1;
+    rcall->node = node;
+    *ngx_http_slidewin_redis_call_under_way(rcall) += 1;
+
+    return ngx_http_slidewin_redis_call_submit(rcall);
 }
 
 
@@ -141,6 +186,8 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
     ngx_http_slidewin_redis_node_t     *node;
     ngx_http_slidewin_redis_script_e    script;
     ngx_http_slidewin_redis_command_t   cmd;
+
+    static const char  *asking[] = { "ASKING" };
 
     call = rcall->call;
     node = rcall->node;
@@ -181,6 +228,17 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
         }
     }
 
+    /* it is about the next command and no other */
+
+    if (rcall->asking
+        && ngx_http_slidewin_redis_conn_send(&node->conn,
+                                            ngx_http_slidewin_redis_call_asked,
+                                            &node->conn, 1, asking, NULL)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
     rc = ngx_http_slidewin_redis_conn_send(&node->conn,
                                            ngx_http_slidewin_redis_call_replied,
                                            rcall, cmd.argc, cmd.argv,
@@ -216,6 +274,18 @@ ngx_http_slidewin_redis_call_script(ngx_http_slidewin_redis_call_t *rcall)
     default:
         return NGX_HTTP_SLIDEWIN_REDIS_TAKE_PAIR;
     }
+}
+
+
+static void
+ngx_http_slidewin_redis_call_asked(redisAsyncContext *context, void *reply,
+    void *data)
+{
+    ngx_http_slidewin_redis_conn_t  *c;
+
+    c = data;
+
+    (void) ngx_http_slidewin_redis_conn_current(c, context, reply);
 }
 
 
@@ -424,6 +494,33 @@ ngx_http_slidewin_redis_calls_fail(ngx_http_slidewin_redis_node_t *node)
 }
 
 
+void
+ngx_http_slidewin_redis_calls_route(ngx_http_slidewin_redis_t *redis)
+{
+    ngx_queue_t                      waiting, *q;
+    ngx_http_slidewin_redis_call_t  *rcall;
+    ngx_http_slidewin_redis_node_t  *node;
+
+    ngx_queue_init(&waiting);
+    ngx_queue_add(&waiting, &redis->node.waiting);
+    ngx_queue_init(&redis->node.waiting);
+
+    while (!ngx_queue_empty(&waiting)) {
+        q = ngx_queue_head(&waiting);
+        rcall = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+        ngx_queue_remove(q);
+
+        node = ngx_http_slidewin_redis_cluster_node(redis->cluster,
+                                                    rcall->slot);
+
+        if (ngx_http_slidewin_redis_call_move(rcall, node) != NGX_OK) {
+            ngx_http_slidewin_redis_call_finish(rcall, NGX_ERROR);
+        }
+    }
+}
+
+
 static void
 ngx_http_slidewin_redis_call_unsent(ngx_http_slidewin_redis_call_t *rcall)
 {
@@ -504,6 +601,7 @@ static ngx_int_t
 ngx_http_slidewin_redis_call_error(ngx_http_slidewin_redis_call_t *rcall,
     redisReply *reply)
 {
+    ngx_int_t                        rc;
     ngx_http_slidewin_redis_node_t  *node;
 
     node = rcall->node;
@@ -522,6 +620,14 @@ ngx_http_slidewin_redis_call_error(ngx_http_slidewin_redis_call_t *rcall,
 
         if (ngx_http_slidewin_redis_call_send(rcall) == NGX_OK) {
             return NGX_AGAIN;
+        }
+    }
+
+    if (node->redis->cluster) {
+        rc = ngx_http_slidewin_redis_call_redirect(rcall, reply);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
         }
     }
 
@@ -553,6 +659,56 @@ ngx_http_slidewin_redis_call_error(ngx_http_slidewin_redis_call_t *rcall,
 }
 
 
+/*
+ * The node is well and did not run it, because the slot is or goes elsewhere:
+ * NGX_AGAIN if the call is on its way there.  One that is to be tried again has
+ * found a slot that is between two nodes, and begins anew.
+ */
+
+static ngx_int_t
+ngx_http_slidewin_redis_call_redirect(ngx_http_slidewin_redis_call_t *rcall,
+    redisReply *reply)
+{
+    ngx_uint_t                       asking;
+    ngx_http_slidewin_redis_node_t  *node, *next;
+
+    static const char  circles[] = "it was one redirect too many";
+
+    node = rcall->node;
+
+    next = ngx_http_slidewin_redis_cluster_redirect(node, reply, &asking);
+
+    if (next == NULL) {
+        return NGX_DECLINED;
+    }
+
+    if (!rcall->late && !rcall->amends) {
+        ngx_http_slidewin_redis_node_worked(node);
+    }
+
+    if (rcall->call == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (next == &node->redis->node) {
+        rcall->redirects = 0;
+
+    } else if (rcall->redirects++ == NGX_HTTP_SLIDEWIN_REDIS_REDIRECTS_MAX) {
+        ngx_http_slidewin_redis_node_odd(node, "does not decide", circles,
+                                         sizeof(circles) - 1);
+        return NGX_ERROR;
+    }
+
+    rcall->asking = asking;
+
+    if (ngx_http_slidewin_redis_call_move(rcall, next) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return NGX_AGAIN;
+}
+
+
 /* one client's key was written by others; the server is well */
 
 static void
@@ -575,15 +731,4 @@ ngx_http_slidewin_redis_call_mute(ngx_http_slidewin_redis_call_t *rcall)
     if (!rcall->amends) {
         ngx_http_slidewin_redis_node_unheard(rcall->node);
     }
-}
-
-
-static ngx_uint_t
-ngx_http_slidewin_redis_error_is(redisReply *reply, const char *code)
-{
-    size_t  len;
-
-    len = ngx_strlen(code);
-
-    return reply->len >= len && ngx_strncmp(reply->str, code, len) == 0;
 }

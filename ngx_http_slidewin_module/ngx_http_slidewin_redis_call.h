@@ -20,7 +20,7 @@ typedef enum {
 
 /* as the backend's take, reset and give_back; never NGX_OK */
 ngx_int_t ngx_http_slidewin_redis_call_ask(
-    ngx_http_slidewin_redis_node_t *node, ngx_http_slidewin_call_t *call,
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_call_t *call,
     ngx_http_slidewin_redis_verb_e verb);
 
 /* the backend's cancel and adopt */
@@ -32,6 +32,9 @@ ngx_int_t ngx_http_slidewin_redis_call_adopt(ngx_http_slidewin_store_t *store,
 /* those that wait for the node's connection: it is there, it will not be */
 void ngx_http_slidewin_redis_calls_send(ngx_http_slidewin_redis_node_t *node);
 void ngx_http_slidewin_redis_calls_fail(ngx_http_slidewin_redis_node_t *node);
+
+/* those that wait for a node of a cluster: look for it again */
+void ngx_http_slidewin_redis_calls_route(ngx_http_slidewin_redis_t *redis);
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_REDIS_CALL_H_INCLUDED_ */

@@ -5,8 +5,11 @@
 #include "ngx_http_slidewin_digest.h"
 #include "ngx_http_slidewin_redis_command.h"
 #include "sw_rate.h"
+#include "sw_slot.h"
 
 
+static size_t ngx_http_slidewin_redis_key(char *text,
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_claim_t *claim);
 static ngx_int_t ngx_http_slidewin_redis_all_or_none(
     ngx_http_slidewin_call_t *call);
 
@@ -37,22 +40,36 @@ void
 ngx_http_slidewin_redis_arg_keys(ngx_http_slidewin_redis_command_t *cmd,
     ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_call_t *call)
 {
-    char                       *text;
-    size_t                      len;
-    ngx_uint_t                  i;
-    ngx_http_slidewin_claim_t  *claim;
+    char        *text;
+    ngx_uint_t   i;
 
     for (i = 0; i < call->n; i++) {
-        claim = call->claims[i];
         text = cmd->keys[i];
 
-        len = sw_key_redis(text, (char *) redis->prefix.data,
-                           redis->prefix.len, claim->key.data,
-                           claim->key.len, (char *) claim->name.data,
-                           claim->name.len, ngx_http_slidewin_digest);
-
-        ngx_http_slidewin_redis_arg(cmd, text, len);
+        ngx_http_slidewin_redis_arg(cmd, text,
+                  ngx_http_slidewin_redis_key(text, redis, call->claims[i]));
     }
+}
+
+
+static size_t
+ngx_http_slidewin_redis_key(char *text, ngx_http_slidewin_redis_t *redis,
+    ngx_http_slidewin_claim_t *claim)
+{
+    return sw_key_redis(text, (char *) redis->prefix.data, redis->prefix.len,
+                        claim->key.data, claim->key.len,
+                        (char *) claim->name.data, claim->name.len,
+                        ngx_http_slidewin_digest);
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_redis_slot(ngx_http_slidewin_redis_t *redis,
+    ngx_http_slidewin_claim_t *claim)
+{
+    char  text[NGX_HTTP_SLIDEWIN_REDIS_KEY];
+
+    return sw_slot(text, ngx_http_slidewin_redis_key(text, redis, claim));
 }
 
 
@@ -71,6 +88,17 @@ ngx_http_slidewin_redis_arg_policy(ngx_http_slidewin_redis_command_t *cmd,
     ngx_http_slidewin_redis_arg_number(cmd, policy->slices);
     ngx_http_slidewin_redis_arg_number(cmd, claim->cost);
     ngx_http_slidewin_redis_arg_number(cmd, last);
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_redis_error_is(redisReply *reply, const char *code)
+{
+    size_t  len;
+
+    len = ngx_strlen(code);
+
+    return reply->len >= len && ngx_strncmp(reply->str, code, len) == 0;
 }
 
 

@@ -46,6 +46,14 @@ void ngx_http_slidewin_redis_arg_policy(
     ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_claim_t *claim,
     int64_t last);
 
+/* of the claim's key in a cluster */
+ngx_uint_t ngx_http_slidewin_redis_slot(ngx_http_slidewin_redis_t *redis,
+    ngx_http_slidewin_claim_t *claim);
+
+/* whether it is an error that begins with the code */
+ngx_uint_t ngx_http_slidewin_redis_error_is(redisReply *reply,
+    const char *code);
+
 /*
  * The verdicts of the claims from the answer to the call of that number; call
  * is NULL if nobody waits for them.  NGX_ERROR: it is no answer to this call;

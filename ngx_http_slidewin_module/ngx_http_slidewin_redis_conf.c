@@ -6,7 +6,7 @@
 #include "ngx_http_slidewin_digest.h"
 #include "ngx_http_slidewin_lua.h"
 #include "ngx_http_slidewin_param.h"
-#include "ngx_http_slidewin_redis_store.h"
+#include "ngx_http_slidewin_redis_cluster.h"
 #include "sw_url.h"
 
 
@@ -143,9 +143,7 @@ ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
 
     error = sw_url_parse(&url, (char *) value->data, value->len);
 
-    if (error == NULL
-        && url.kind != SW_URL_REDIS && url.kind != SW_URL_UNIX)
-    {
+    if (error == NULL && url.kind == SW_URL_SENTINEL) {
         error = "scheme";
     }
 
@@ -161,8 +159,9 @@ ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
     if (error) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid %s in \"%s%*s\", it must be redis[s]://"
-                           "[user[:password]@]host[:port][/database] or "
-                           "unix:/path[?db=database]", error,
+                           "[user[:password]@]host[:port][/database], "
+                           "redis[s]-cluster://[user[:password]@]host[:port]"
+                           "[,...] or unix:/path[?db=database]", error,
                            len < value->len ? "...@" : "", len,
                            value->data + value->len - len);
         return NGX_CONF_ERROR;
@@ -178,10 +177,18 @@ ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
         != NGX_OK
         || ngx_http_slidewin_redis_copy(cf, &access->password,
                                         url.password.data, url.password.len)
-           != NGX_OK
-        || ngx_http_slidewin_redis_host_init(cf, &redis->host, url.host.data,
-                                             url.host.len, url.port)
            != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
+    if (url.kind == SW_URL_CLUSTER) {
+        return ngx_http_slidewin_redis_cluster_create(cf, redis, &url);
+    }
+
+    if (ngx_http_slidewin_redis_host_init(cf, &redis->host, url.host.data,
+                                          url.host.len, url.port)
+        != NGX_OK)
     {
         return NGX_CONF_ERROR;
     }

@@ -5,8 +5,8 @@
 #include "sw_breaker.h"
 
 
-/* no reply of ours has more elements */
-#define NGX_HTTP_SLIDEWIN_REDIS_ELEMENTS_MAX  4096
+/* no reply of ours has more elements: ranges of slots, each of one slot */
+#define NGX_HTTP_SLIDEWIN_REDIS_ELEMENTS_MAX  16384
 
 #define NGX_HTTP_SLIDEWIN_REDIS_KEEPALIVE     15          /* s */
 #define NGX_HTTP_SLIDEWIN_REDIS_IDLE_US       500000

@@ -3,7 +3,7 @@
 #include "ngx_http_slidewin_redis_host.h"
 
 
-static ngx_int_t ngx_http_slidewin_redis_host_name(ngx_conf_t *cf,
+static ngx_int_t ngx_http_slidewin_redis_host_name(ngx_pool_t *pool,
     ngx_http_slidewin_redis_host_t *host);
 static ngx_int_t ngx_http_slidewin_redis_host_resolve(ngx_conf_t *cf,
     ngx_http_slidewin_redis_host_t *host);
@@ -44,21 +44,13 @@ ngx_http_slidewin_redis_host_init(ngx_conf_t *cf,
     ngx_http_slidewin_redis_host_t *host, const char *name, size_t len,
     ngx_uint_t port)
 {
-    host->port = port;
-    host->place.find = ngx_http_slidewin_redis_host_find;
-
-    if (ngx_http_slidewin_redis_host_copy(cf->pool, &host->host, name, len)
-        != NGX_OK
-        || ngx_http_slidewin_redis_host_name(cf, host) != NGX_OK)
+    if (ngx_http_slidewin_redis_host_set(cf->pool, host, name, len, port)
+        != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    /* a path, or an address of IPv6; one of IPv4 resolves to itself */
-
-    if (port == 0 || ngx_strchr(host->host.data, ':')) {
-        host->addresses = &host->host;
-        host->naddresses = 1;
+    if (host->naddresses) {
         return NGX_OK;
     }
 
@@ -66,8 +58,34 @@ ngx_http_slidewin_redis_host_init(ngx_conf_t *cf,
 }
 
 
+ngx_int_t
+ngx_http_slidewin_redis_host_set(ngx_pool_t *pool,
+    ngx_http_slidewin_redis_host_t *host, const char *name, size_t len,
+    ngx_uint_t port)
+{
+    host->port = port;
+    host->place.find = ngx_http_slidewin_redis_host_find;
+
+    if (ngx_http_slidewin_redis_host_copy(pool, &host->host, name, len)
+        != NGX_OK
+        || ngx_http_slidewin_redis_host_name(pool, host) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (port == 0 || ngx_strchr(host->host.data, ':')
+        || ngx_inet_addr(host->host.data, host->host.len) != INADDR_NONE)
+    {
+        host->addresses = &host->host;
+        host->naddresses = 1;
+    }
+
+    return NGX_OK;
+}
+
+
 static ngx_int_t
-ngx_http_slidewin_redis_host_name(ngx_conf_t *cf,
+ngx_http_slidewin_redis_host_name(ngx_pool_t *pool,
     ngx_http_slidewin_redis_host_t *host)
 {
     u_char     *p;
@@ -75,7 +93,7 @@ ngx_http_slidewin_redis_host_name(ngx_conf_t *cf,
 
     name = &host->place.name;
 
-    name->data = ngx_pnalloc(cf->pool,
+    name->data = ngx_pnalloc(pool,
                              sizeof("\"unix:[]:65535\"") + host->host.len);
     if (name->data == NULL) {
         return NGX_ERROR;

@@ -25,7 +25,12 @@ typedef struct {
 } ngx_http_slidewin_redis_host_t;
 
 
-/* a name that cannot be resolved is a warning */
+/* an address or a path is known by itself, a name is not */
+ngx_int_t ngx_http_slidewin_redis_host_set(ngx_pool_t *pool,
+    ngx_http_slidewin_redis_host_t *host, const char *name, size_t len,
+    ngx_uint_t port);
+
+/* the same, and a name that cannot be resolved is a warning */
 ngx_int_t ngx_http_slidewin_redis_host_init(ngx_conf_t *cf,
     ngx_http_slidewin_redis_host_t *host, const char *name, size_t len,
     ngx_uint_t port);

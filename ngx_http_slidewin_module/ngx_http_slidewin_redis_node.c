@@ -5,6 +5,7 @@
 
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_redis_call.h"
+#include "ngx_http_slidewin_redis_cluster.h"
 #include "ngx_http_slidewin_redis_greet.h"
 #include "ngx_http_slidewin_redis_node.h"
 
@@ -78,15 +79,31 @@ ngx_http_slidewin_redis_node_open(ngx_http_slidewin_redis_node_t *node,
 static void
 ngx_http_slidewin_redis_node_ready(ngx_http_slidewin_redis_conn_t *c)
 {
-    ngx_http_slidewin_redis_calls_send(c->data);
+    ngx_http_slidewin_redis_node_t  *node;
+
+    node = c->data;
+
+    ngx_http_slidewin_redis_calls_send(node);
+
+    if (node->redis->cluster) {
+        ngx_http_slidewin_redis_cluster_ready(node->redis->cluster);
+    }
 }
 
 
 static void
 ngx_http_slidewin_redis_node_down(ngx_http_slidewin_redis_conn_t *c)
 {
+    ngx_http_slidewin_redis_node_t  *node;
+
+    node = c->data;
+
     if (c->failed) {
-        ngx_http_slidewin_redis_calls_fail(c->data);
+        ngx_http_slidewin_redis_calls_fail(node);
+    }
+
+    if (node->redis->cluster) {
+        ngx_http_slidewin_redis_cluster_down(node->redis->cluster);
     }
 }
 

@@ -14,6 +14,8 @@
 
 
 typedef struct ngx_http_slidewin_redis_s  ngx_http_slidewin_redis_t;
+typedef struct ngx_http_slidewin_redis_cluster_s
+    ngx_http_slidewin_redis_cluster_t;
 
 
 /* take for any policies, and for one of the kinds that are asked most */
@@ -51,6 +53,7 @@ struct ngx_http_slidewin_redis_s {
     ngx_http_slidewin_redis_tls_t      tls;
     ngx_http_slidewin_redis_host_t     host;
     ngx_http_slidewin_redis_node_t     node;
+    ngx_http_slidewin_redis_cluster_t *cluster;    /* or NULL */
     ngx_msec_t                         timeout;
     ngx_str_t                          prefix;
     u_char                             sha[NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS]

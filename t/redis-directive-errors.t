@@ -69,7 +69,8 @@ sub accepted {
 
 # The URL.
 
-my $form = 'it must be redis[s]://[user[:password]@]host[:port][/database] or '
+my $form = 'it must be redis[s]://[user[:password]@]host[:port][/database], '
+           . 'redis[s]-cluster://[user[:password]@]host[:port][,...] or '
            . 'unix:/path[?db=database]';
 
 for (['http://h', 'scheme'], ['h', 'scheme'], ['""', 'scheme'],
@@ -84,6 +85,9 @@ for (['http://h', 'scheme'], ['h', 'scheme'], ['""', 'scheme'],
      ['redis://h/abc', 'database'], ['redis://h/-1', 'database'],
      ['redis://h/', 'database'], ['redis://h/65536', 'database'],
      ['redis://h/99999999999999999999', 'database'],
+     ['redis-cluster://', 'host'], ['redis-cluster://127.0.0.1,', 'host'],
+     ['redis-cluster://127.0.0.1,h:0', 'port'],
+     ['redis-cluster://127.0.0.1/0', 'database'],
      ['unix:', 'path'], ['unix:run/redis', 'path'], ['unix:/', 'path'],
      ['unix:/run/redis?db=x', 'database'], ['unix:/run/redis?x=1', 'database'])
 {
@@ -114,6 +118,8 @@ accepted($_) for 'redis://127.0.0.1', 'redis://127.0.0.1:1',
     'redis://127.0.0.1:65535/65535', 'redis://[::1]', 'redis://[::1]:7000/1',
     'redis://localhost:7000', 'redis://:s3cret@127.0.0.1',
     'redis://user:s3cret@127.0.0.1', '"redis://user:s3c@/ ret@127.0.0.1/2"',
+    'redis-cluster://127.0.0.1', 'redis-cluster://127.0.0.1:7000,[::1]:7001',
+    'redis-cluster://user:s3c,ret@127.0.0.1,127.0.0.2',
     'unix:/nowhere/redis', 'unix:/nowhere/redis?db=3';
 
 

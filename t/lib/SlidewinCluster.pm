@@ -1,0 +1,207 @@
+package SlidewinCluster;
+
+# A real Redis Cluster for a suite: masters and as many replicas, on free ports
+# of the loopback, ended with the suite.
+
+use strict;
+use warnings;
+
+use IO::Socket::INET ();
+use POSIX ();
+use SlidewinNginx ();
+use SlidewinRedis ();
+
+# start(masters => 3, replicas => 3, args => [...]): returns when all slots are
+# served, all nodes know it and the replicas follow.
+sub start {
+    my ($class, %options) = @_;
+    my $self = bless {
+        masters => 3, replicas => 3, args => [], cli => [], %options,
+        nodes => [],
+    }, $class;
+
+    $self->add for 1 .. $self->{masters} + $self->{replicas};
+
+    $self->cli('--cluster', 'create', (map { address($_) } $self->nodes),
+               '--cluster-replicas',
+               int($self->{replicas} / $self->{masters}), '--cluster-yes');
+    $self->settle;
+
+    return $self;
+}
+
+# another node, which knows nobody yet
+sub add {
+    my ($self) = @_;
+    my $node = SlidewinRedis->start(port => node_port(), args => [
+        '--cluster-enabled', 'yes', '--cluster-node-timeout', 1000,
+        '--cluster-require-full-coverage', 'no',
+        '--cluster-replica-validity-factor', 0,
+        '--repl-diskless-sync-delay', 0, @{$self->{args}},
+    ]);
+
+    push @{$self->{nodes}}, $node;
+
+    return $node;
+}
+
+# Of a node: its bus is 10000 above it, and both are below those that the system
+# gives to others.
+sub node_port {
+    for (1 .. 100) {
+        my $port = 11000 + int rand 9000;
+
+        return $port if 2 == grep {
+            IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $_,
+                                  Listen => 1)
+        } $port, $port + 10000;
+    }
+
+    die "no free ports\n";
+}
+
+sub nodes { return @{$_[0]{nodes}} }
+
+# those that run
+sub alive { return grep { defined $_->pid } $_[0]->nodes }
+
+sub address { return '127.0.0.1:' . $_[0]->port }
+
+sub url {
+    my ($self, @nodes) = @_;
+
+    return 'redis-cluster://' . join ',', map { address($_) }
+           @nodes ? @nodes : $self->nodes;
+}
+
+sub cli {
+    my ($self, @args) = @_;
+    my $pid = open my $out, '-|' // die "fork: $!";
+
+    if ($pid == 0) {
+        open STDERR, '>&', \*STDOUT;
+        exec 'redis-cli', @{$self->{cli}}, @args or POSIX::_exit(127);
+    }
+
+    my $said = do { local $/; <$out> } // '';
+
+    close $out or die "redis-cli @args:\n$said";
+
+    return $said;
+}
+
+# All that run agree: every slot is served, nobody is missed, replicas follow.
+sub settle {
+    my ($self, $seconds) = @_;
+
+    SlidewinNginx::until_true(sub { $self->settled }, $seconds // 60)
+        or die "no cluster:\n"
+               . join '', map { $_->call('CLUSTER', 'NODES') . "\n" }
+                          $self->alive;
+
+    return;
+}
+
+sub settled {
+    my ($self) = @_;
+    my $size = $self->alive;
+
+    for my $node ($self->alive) {
+        my $info = $node->call('CLUSTER', 'INFO');
+
+        return 0 if $info !~ /^cluster_state:ok/m
+                    || $info !~ /^cluster_slots_ok:16384/m;
+        return 0 if (grep { !/fail|handshake|noaddr/ }
+                     split /\n/, $node->call('CLUSTER', 'NODES')) < $size;
+
+        my $role = $node->call('INFO', 'replication');
+        return 0 if $role =~ /^role:slave/m
+                    && $role !~ /^master_link_status:up/m;
+    }
+
+    # they all see the same
+    my %maps = map { $self->map_of($_) => 1 } $self->alive;
+
+    return keys %maps == 1;
+}
+
+# "first-last port" of each range
+sub map_of {
+    my ($self, $node) = @_;
+
+    return join ' ', sort map { "$_->[0]-$_->[1]:$_->[2][1]" }
+                     @{$node->command('CLUSTER', 'SLOTS')};
+}
+
+# the masters that have slots
+sub masters {
+    my ($self) = @_;
+    my ($any) = $self->alive;
+    my %port = map { $_->[2][1] => 1 } @{$any->command('CLUSTER', 'SLOTS')};
+
+    return grep { $port{$_->port} } $self->nodes;
+}
+
+sub replicas {
+    my ($self) = @_;
+    my %master = map { $_->port => 1 } $self->masters;
+
+    return grep { !$master{$_->port} } $self->alive;
+}
+
+sub id { return $_[1]->command('CLUSTER', 'MYID') }
+
+# of a client
+sub slot {
+    my ($self, $client) = @_;
+    my ($any) = $self->alive;
+
+    return $any->command('CLUSTER', 'KEYSLOT', "{$client}");
+}
+
+# the master of a slot
+sub master_of {
+    my ($self, $slot) = @_;
+    my ($any) = $self->alive;
+    my ($range) = grep { $_->[0] <= $slot && $slot <= $_->[1] }
+                  @{$any->command('CLUSTER', 'SLOTS')};
+
+    return (grep { $_->port == $range->[2][1] } $self->nodes)[0];
+}
+
+# clients whose slots a node has
+sub clients_of {
+    my ($self, $node, $n) = @_;
+    my @ranges = grep { $_->[2][1] == $node->port }
+                 @{$node->command('CLUSTER', 'SLOTS')};
+    my @clients;
+
+    for (my $i = 0; @clients < $n; $i++) {
+        my $slot = $self->slot("of-$i");
+        push @clients, "of-$i"
+            if grep { $_->[0] <= $slot && $slot <= $_->[1] } @ranges;
+    }
+
+    return @clients;
+}
+
+# the sum over all nodes of how often a command was called
+sub calls {
+    my ($self, $command) = @_;
+    my $sum = 0;
+
+    $sum += $_->calls($command) for $self->alive;
+
+    return $sum;
+}
+
+sub stop {
+    my ($self) = @_;
+
+    $_->remove for $self->nodes;
+    $self->{nodes} = [];
+
+    return;
+}
+
+1;

@@ -1,0 +1,161 @@
+# Limits that are counted in a Redis Cluster: as exact as in one Redis, whatever
+# slot a client is in, and however many workers ask.
+
+use strict;
+use warnings;
+
+use SlidewinCluster;
+use SlidewinNginx;
+use Test::More;
+
+my $cluster = SlidewinCluster->start;
+my @algorithms = qw(counter fixed strict log);
+
+my $nginx = SlidewinNginx->start(
+    workers => 2,
+    http => "slidewin_redis @{[$cluster->url]} timeout=20s connect_timeout=20s;
+             slidewin_zone \$arg_k zone=other:1m rate=3r/h algorithm=log;
+             slidewin_zone \$arg_a zone=a:1m rate=5r/h algorithm=log;
+             slidewin_zone \$arg_b zone=b:1m rate=3r/h algorithm=log;
+             slidewin_zone \$arg_c zone=c:1m rate=9r/h algorithm=fixed;"
+            . join('', map { "slidewin_zone \$arg_k zone=$_:1m rate=7r/h"
+                             . " algorithm=$_;\n" } @algorithms),
+    server => 'add_header X-Source $slidewin_source always;
+               add_header X-Zone $slidewin_zone always;
+               location = /both { slidewin zone=log; slidewin zone=other;
+                                  slidewin zone=fixed; empty_gif; }
+               location = /apart { slidewin zone=a; slidewin zone=b;
+                                   slidewin zone=c; empty_gif; }
+               location = /a { slidewin zone=a cost=0; empty_gif; }
+               location = /b { slidewin zone=b cost=0; empty_gif; }
+               location = /c { slidewin zone=c cost=0; empty_gif; }
+               location = /forgiven { slidewin zone=b reset=200; empty_gif; }'
+              . join('', map { "location = /$_ { slidewin zone=$_;"
+                               . " empty_gif; }\n" } @algorithms),
+);
+
+sub tally { return SlidewinNginx::tally(map { $_->{status} } @_) }
+
+sub sources {
+    my %sources = map { ($_->{header}{'x-source'} // '-') => 1 } @_;
+
+    return join ' ', sort keys %sources;
+}
+
+# of a peek, which must become this: what is given back is on its way
+sub becomes {
+    my ($uri, $wanted, $name) = @_;
+    my $left;
+
+    SlidewinNginx::until_true(sub {
+        $left = $nginx->get($uri)->{header}{'x-remaining'} // '-';
+        return $left eq $wanted;
+    }, 10 * SlidewinNginx::patience());
+
+    return is($left, $wanted, $name);
+}
+
+
+# Clients of all nodes, by both workers at once.
+
+my @keys = map { "client-$_" } 1 .. 60;
+my @clients = $nginx->clients(8);
+my %node = map { $cluster->master_of($cluster->slot($_))->port => 1 } @keys;
+
+is(scalar keys %node, 3, 'clients of all three masters');
+
+for my $algorithm (@algorithms) {
+    my @uris = map { "/$algorithm?k=$_" } @keys;
+    my @answers = $nginx->burst(\@clients, [\@uris, [reverse @uris]]);
+
+    # each client asks for all keys, and there are eight of them
+    is(tally(@answers), '200 x420, 429 x60', "$algorithm: exact");
+    is(sources(@answers), 'redis', '... by Redis');
+}
+
+
+# Several policies of one client are one call.
+
+my $before = $cluster->calls('evalsha');
+my @answers = map { $nginx->get('/both?k=one') } 1 .. 5;
+
+is(tally(@answers), '200 x3, 429 x2', 'three policies: as many as all admit');
+is($cluster->calls('evalsha') - $before, 5, '... in one call each');
+is($cluster->calls('eval'), 0, '... and the script was there');
+
+
+# Policies of different keys are in different slots: all or nothing, too.
+
+my ($one, $two, $three) = map { ($cluster->clients_of($_, 1))[0] }
+                          $cluster->masters;
+
+is(tally(map { $nginx->get("/apart?a=$one&b=$two&c=$three") } 1 .. 6),
+   '200 x3, 429 x3', 'three slots: as many as all admit');
+becomes("/a?a=$one", 2, '... the first was given back what the second refused');
+becomes("/b?b=$two", 0, '... which is used up');
+becomes("/c?c=$three", 6, '... and the third was not asked');
+
+@answers = $nginx->burst(\@clients,
+                         [[("/apart?a=x$one&b=x$two&c=x$three") x 5]]);
+my $passed = grep { $_->{status} == 200 } @answers;
+
+is(sources(@answers), 'redis', 'at once: by Redis');
+cmp_ok($passed, '<=', 3, '... never too many');
+becomes("/a?a=x$one", 5 - $passed, '... what passed is counted once');
+becomes("/b?b=x$two", 3 - $passed, '... by each');
+becomes("/c?c=x$three", 9 - $passed, '... of them');
+
+is(tally(map { $nginx->get("/forgiven?b=f$_") } ($one, $two, $three) x 5),
+   '200 x15', 'a status that forgives, on each node');
+
+
+# One connection to each master, and no others.
+
+sub connections {
+    my ($node) = @_;
+
+    # those of other nodes have other flags, ours is by unix socket
+    return scalar(() = $node->command('CLIENT', 'LIST')
+                       =~ / laddr=127\.0\.0\.1:.* flags=N /g);
+}
+
+ok(SlidewinNginx::until_true(sub {
+    !grep { connections($_) != 2 } $cluster->masters
+}, 5), 'each worker has one connection to each master');
+ok(SlidewinNginx::until_true(sub {
+    !grep { connections($_) } $cluster->replicas
+}, 5), '... and none to a replica');
+
+
+# Reload and end.
+
+my %fds = map { $_ => SlidewinNginx::fds($_) } $nginx->workers;
+my @old = $nginx->reload;
+
+ok(!(grep { !SlidewinNginx::gone($_, 10 * SlidewinNginx::patience()) } @old),
+   'reload: the old workers leave');
+ok(SlidewinNginx::until_true(sub {
+    sources(map { $nginx->get("/fixed?k=$_") } @keys) eq 'redis'
+}, 10), '... and the new ones ask');
+is(tally(map { $nginx->get("/log?k=$_") } @keys), '429 x60',
+   '... and the counts are kept');
+$_->close for @clients;
+$nginx->stop(name => 'two workers');
+
+for my $mode ([master => 'off', daemon => 'off'], [daemon => 'on']) {
+    my $name = "@$mode";
+
+    $nginx = SlidewinNginx->start(
+        @$mode,
+        http => "slidewin_redis @{[$cluster->url]} timeout=20s;
+                 slidewin_zone \$arg_k zone=log:1m rate=2r/h algorithm=log;",
+        server => 'add_header X-Source $slidewin_source always;
+                   location = /log { slidewin zone=log; empty_gif; }',
+    );
+    @answers = map { $nginx->get("/log?k=$mode->[1]-$_") } (1 .. 10) x 3;
+    is(tally(@answers), '200 x20, 429 x10', "$name: exact");
+    is(sources(@answers), 'redis', '... by Redis');
+    $nginx->stop(name => $name);
+}
+
+done_testing();
