@@ -152,19 +152,13 @@ void
 ngx_http_slidewin_redis_cluster_stop(
     ngx_http_slidewin_redis_cluster_t *cluster)
 {
-    ngx_uint_t  i;
-
     ngx_http_slidewin_redis_map_stop(cluster);
 
     if (cluster->again.timer_set) {
         ngx_del_timer(&cluster->again);
     }
 
-    for (i = 0; i < cluster->n; i++) {
-        if (cluster->members[i]) {
-            ngx_http_slidewin_redis_node_stop(&cluster->members[i]->node);
-        }
-    }
+    ngx_http_slidewin_redis_members_close(cluster);
 }
 
 

@@ -16,6 +16,9 @@ static ngx_http_slidewin_redis_host_t *ngx_http_slidewin_redis_member_host(
     const char *name, size_t len, ngx_uint_t port);
 static ngx_uint_t ngx_http_slidewin_redis_member_is(
     ngx_http_slidewin_redis_host_t *host, const char *name, size_t len);
+static void ngx_http_slidewin_redis_member_close(
+    ngx_http_slidewin_redis_cluster_t *cluster,
+    ngx_http_slidewin_redis_member_t *member);
 
 
 ngx_http_slidewin_redis_member_t *
@@ -239,11 +242,35 @@ ngx_http_slidewin_redis_members_sweep(
                           &member->host->place.name);
         }
 
-        ngx_http_slidewin_redis_node_stop(&member->node);
-
-        cluster->members[i] = NULL;
-        ngx_destroy_pool(member->pool);
+        ngx_http_slidewin_redis_member_close(cluster, member);
     }
 
     return left;
+}
+
+
+void
+ngx_http_slidewin_redis_members_close(
+    ngx_http_slidewin_redis_cluster_t *cluster)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < cluster->n; i++) {
+        if (cluster->members[i]) {
+            ngx_http_slidewin_redis_member_close(cluster,
+                                                 cluster->members[i]);
+        }
+    }
+}
+
+
+static void
+ngx_http_slidewin_redis_member_close(
+    ngx_http_slidewin_redis_cluster_t *cluster,
+    ngx_http_slidewin_redis_member_t *member)
+{
+    ngx_http_slidewin_redis_node_stop(&member->node);
+
+    cluster->members[member->index] = NULL;
+    ngx_destroy_pool(member->pool);
 }

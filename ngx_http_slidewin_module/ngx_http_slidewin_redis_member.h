@@ -74,5 +74,9 @@ ngx_uint_t ngx_http_slidewin_redis_members_hopeless(
 ngx_uint_t ngx_http_slidewin_redis_members_sweep(
     ngx_http_slidewin_redis_cluster_t *cluster);
 
+/* all of them; the worker exits */
+void ngx_http_slidewin_redis_members_close(
+    ngx_http_slidewin_redis_cluster_t *cluster);
+
 
 #endif /* _NGX_HTTP_SLIDEWIN_REDIS_MEMBER_H_INCLUDED_ */
