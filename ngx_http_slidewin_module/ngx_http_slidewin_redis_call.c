@@ -401,9 +401,7 @@ ngx_http_slidewin_redis_call_overdue(ngx_http_slidewin_redis_call_t *rcall)
         ngx_http_slidewin_redis_call_unsent(rcall);
 
     } else if (node->conn.heard < rcall->sent_at) {
-        node->conn.failed = 1;
-        node->conn.doubtful = 1;
-        ngx_http_slidewin_redis_conn_drop(&node->conn, late);
+        ngx_http_slidewin_redis_node_silent(node);
 
     } else if (!rcall->amends) {
         ngx_http_slidewin_redis_node_failed(node, late, sizeof(late) - 1);

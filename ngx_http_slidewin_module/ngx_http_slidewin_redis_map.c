@@ -7,6 +7,7 @@
 #include "ngx_http_slidewin_redis_call.h"
 #include "ngx_http_slidewin_redis_greet.h"
 #include "ngx_http_slidewin_redis_map.h"
+#include "ngx_http_slidewin_redis_node.h"
 #include "sw_rate.h"
 
 
@@ -99,7 +100,13 @@ ngx_http_slidewin_redis_map_timer(ngx_event_t *ev)
 
     if (member) {
         cluster->asking = NULL;
-        ngx_http_slidewin_redis_map_useless(cluster, member, NULL);
+
+        if (member->node.conn.heard < member->asked_at) {
+            ngx_http_slidewin_redis_node_silent(&member->node);
+
+        } else {
+            ngx_http_slidewin_redis_map_useless(cluster, member, NULL);
+        }
     }
 
     left = ngx_http_slidewin_redis_members_sweep(cluster);
@@ -158,6 +165,7 @@ ngx_http_slidewin_redis_map_ask(ngx_http_slidewin_redis_cluster_t *cluster)
     }
 
     member->asked = 1;
+    member->asked_at = ngx_http_slidewin_clock_us();
     cluster->asking = member;
 
     ngx_add_timer(&cluster->look, cluster->redis->access.connect_timeout);

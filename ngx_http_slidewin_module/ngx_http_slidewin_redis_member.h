@@ -22,6 +22,7 @@ typedef struct {
     ngx_http_slidewin_redis_host_t    *host;
     ngx_pool_t                        *pool;
     ngx_uint_t                         index;
+    int64_t                            asked_at;   /* us */
     unsigned                           mapped:1;   /* has slots */
     unsigned                           owned:1;    /* has or had some */
     unsigned                           asked:1;    /* for the map */

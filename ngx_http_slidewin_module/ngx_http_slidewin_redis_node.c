@@ -159,6 +159,17 @@ ngx_http_slidewin_redis_node_worked(ngx_http_slidewin_redis_node_t *node)
 }
 
 
+void
+ngx_http_slidewin_redis_node_silent(ngx_http_slidewin_redis_node_t *node)
+{
+    node->conn.failed = 1;
+    node->conn.doubtful = 1;
+
+    ngx_http_slidewin_redis_conn_drop(&node->conn,
+                                      "no answer within the timeout");
+}
+
+
 /* once a second: it may be so for every request */
 
 void

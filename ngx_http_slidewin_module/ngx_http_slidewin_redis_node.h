@@ -28,6 +28,10 @@ void ngx_http_slidewin_redis_node_failed(
 void ngx_http_slidewin_redis_node_unheard(
     ngx_http_slidewin_redis_node_t *node);
 
+/* nothing was heard for too long */
+void ngx_http_slidewin_redis_node_silent(
+    ngx_http_slidewin_redis_node_t *node);
+
 /* logs what is no fault of the node as a whole */
 void ngx_http_slidewin_redis_node_odd(ngx_http_slidewin_redis_node_t *node,
     const char *what, const char *reason, size_t len);

@@ -22,7 +22,7 @@ my %conf = (
 sub http {
     my ($url, $params) = @_;
 
-    return "slidewin_redis $url " . ($params // 'timeout=5s') . ";
+    return "slidewin_redis $url " . ($params // 'timeout=2s') . ";
             slidewin_zone \$arg_k zone=a:1m rate=100000r/h algorithm=fixed;
             slidewin_zone \$arg_k zone=closed:1m rate=2r/h algorithm=log
                           on_error=closed;";

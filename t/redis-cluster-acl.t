@@ -1,0 +1,120 @@
+# What a user must be allowed in a cluster beside what one Redis wants, and that
+# it is let in at every node, with a password from a file.
+
+use strict;
+use warnings;
+
+use File::Temp ();
+use SlidewinCluster;
+use SlidewinNginx;
+use Test::More;
+
+my $least = '~sw:* +time +evalsha +eval +get +getrange +strlen +set +append'
+            . ' +del +cluster|slots +asking';
+my $patience = SlidewinNginx::patience();
+my $cluster = SlidewinCluster->start(replicas => 0);
+
+sub edge {
+    my (@may) = @_;
+
+    $_->command('ACL', 'SETUSER', 'edge', 'reset', 'on', '>s3cret', @may)
+        for $cluster->nodes;
+
+    return;
+}
+
+edge(split ' ', $least);
+
+my ($from, $to) = $cluster->masters;
+my ($first) = $cluster->clients_of($from, 1);
+my $slot = $cluster->slot($first);
+my @same = ($first);
+
+for (my $i = 0; @same < 6; $i++) {
+    push @same, "same-$i" if $cluster->slot("same-$i") == $slot;
+}
+
+my $file = File::Temp::tempdir(CLEANUP => 1) . '/password';
+
+sub password {
+    my ($password) = @_;
+
+    open my $out, '>', $file or die "$file: $!";
+    print $out "$password\n";
+    close $out;
+
+    return;
+}
+
+my $url = $cluster->url =~ s{//}{//edge\@}r;
+my %conf = (
+    http => "slidewin_redis $url password_file=$file timeout=2s;
+             slidewin_zone \$arg_k zone=a:1m rate=100r/h algorithm=log
+                           on_error=closed;",
+    server => 'add_header X-Source $slidewin_source always;
+               location = /a { slidewin zone=a; empty_gif; }
+               location = /forgiven { slidewin zone=a reset=200; empty_gif; }
+               location = /peek { slidewin zone=a cost=0; empty_gif; }',
+);
+
+password('s3cret');
+
+my $nginx = SlidewinNginx->start(%conf);
+
+sub told {
+    my ($uri) = @_;
+    my $answer = $nginx->get($uri);
+
+    return "$answer->{status} " . ($answer->{header}{'x-source'} // '-');
+}
+
+is(join(' ', grep { $_ ne '200 redis' } map { told("/a?k=$_") } 1 .. 50), '',
+   "enough on every node: $least");
+
+# a slot that is half moved
+
+$to->command('CLUSTER', 'SETSLOT', $slot, 'IMPORTING', $cluster->id($from));
+$from->command('CLUSTER', 'SETSLOT', $slot, 'MIGRATING', $cluster->id($to));
+
+is(told("/a?k=$same[0]"), '200 redis', '... and to ask where a slot goes');
+is(told("/forgiven?k=$same[0]"), '200 redis', '... and to forgive there');
+ok(SlidewinNginx::until_true(sub {
+    $nginx->get("/peek?k=$same[0]")->{header}{'x-remaining'} eq 100
+}, 10 * $patience), '... which it does');
+
+edge(grep { $_ ne '+asking' } split ' ', $least);
+is(told("/a?k=$same[1]"), '503 fail_closed', 'not enough: without +asking');
+edge(split ' ', $least);
+is(told("/a?k=$same[2]"), '200 redis', '... and with it');
+$_->command('CLUSTER', 'SETSLOT', $slot, 'NODE', $cluster->id($to))
+    for $to, $from;
+
+# the map is asked for at the start
+
+edge(grep { $_ ne '+cluster|slots' } split ' ', $least);
+$nginx->stop(name => 'enough');
+
+$nginx = SlidewinNginx->start(%conf);
+is(told('/a?k=1'), '503 fail_closed', 'not enough: without +cluster|slots');
+ok($nginx->logged(qr/does not tell the slots of its cluster: "NOPERM /),
+   '... and the log says so');
+edge(split ' ', $least);
+ok(SlidewinNginx::until_true(sub { told('/a?k=1') eq '200 redis' },
+                             10 * $patience), '... until it is allowed');
+
+# a password that is wrong
+
+$_->command('ACL', 'SETUSER', 'edge', 'resetpass', '>other')
+    for $cluster->nodes;
+$nginx->reload;
+is(told('/a?k=1'), '503 fail_closed', 'a wrong password');
+ok($nginx->logged(qr/cannot be reached: WRONGPASS/), '... and the log says so');
+is(scalar($nginx->errors(qr/s3cret/)), 0, '... without the password');
+
+password('other');
+$nginx->reload;
+is(told('/a?k=1'), '200 redis', 'the file is read again by a reload');
+
+$nginx->stop;
+
+done_testing();

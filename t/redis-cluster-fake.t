@@ -1,0 +1,315 @@
+# A cluster that lies: maps that cannot be, and redirects that lead nowhere or
+# in circles. None of it is believed, none of it lasts.
+
+use strict;
+use warnings;
+
+use SlidewinFake;
+use SlidewinNginx;
+use SlidewinRedis;
+use Test::More;
+
+my $patience = SlidewinNginx::patience();
+my $nobody = SlidewinRedis::free_port();
+
+sub bulk { return SlidewinFake::bulk($_[0]) }
+
+sub array { return '*' . @_ . "\r\n" . join '', @_ }
+
+sub number { return ":$_[0]\r\n" }
+
+sub range {
+    my ($first, $last, @nodes) = @_;
+
+    return array(number($first), number($last), @nodes);
+}
+
+sub node { return array(bulk($_[0]), number($_[1]), bulk('0123456789abcdef')) }
+
+# all slots on the fake itself
+sub mine {
+    my ($c, $host) = @_;
+    my $port = $c->{server}{listener}->sockport;
+
+    return array(range(0, 16383, array($host // bulk('127.0.0.1'),
+                                       number($port), bulk('id'))));
+}
+
+my @bad = (
+    ['a status', "+OK\r\n"],
+    ['a number', ":1\r\n"],
+    ['nil', "\$-1\r\n"],
+    ['a nil array', "*-1\r\n"],
+    ['nothing', "*0\r\n"],
+    ['text', bulk('0 16383 127.0.0.1 1')],
+    ['an error', "-ERR This instance has cluster support disabled\r\n"],
+    ['no permission', "-NOPERM this user has no permissions\r\n"],
+    ['numbers', array(number(0), number(16383))],
+    ['a range without a node', array(range(0, 16383))],
+    ['a range of text', array(array(bulk(0), bulk(16383),
+                                    node('127.0.0.1', 1)))],
+    ['a node that is text', array(range(0, 16383, bulk('127.0.0.1:1')))],
+    ['a node without a port', array(range(0, 16383,
+                                          array(bulk('127.0.0.1'))))],
+    ['a port of text', array(range(0, 16383, array(bulk('127.0.0.1'),
+                                                   bulk('1'))))],
+    ['port 0', array(range(0, 16383, node('127.0.0.1', 0)))],
+    ['port 65536', array(range(0, 16383, node('127.0.0.1', 65536)))],
+    ['a host that is a number', array(range(0, 16383, array(number(1),
+                                                            number(1))))],
+    ['a host with a space', array(range(0, 16383, node('a b', 1)))],
+    ['a host that is a path', array(range(0, 16383, node('/tmp/x', 1)))],
+    ['a host that is too long', array(range(0, 16383, node('x' x 256, 1)))],
+    ['half an address', array(range(0, 16383, node('::zz', 1)))],
+    ['slot -1', array(range(-1, 16383, node('127.0.0.1', 1)))],
+    ['slot 16384', array(range(0, 16384, node('127.0.0.1', 1)))],
+    ['a range backwards', array(range(5, 4, node('127.0.0.1', 1)))],
+    ['a slot twice', array(range(0, 5, node('127.0.0.1', 1)),
+                           range(5, 9, node('127.0.0.1', 2)))],
+    ['good, then bad', array(range(0, 16382, node('127.0.0.1', 1)),
+                             number(1))],
+    ['a node nobody knows', array(range(0, 16383, node('?', 1)))],
+    ['a name nobody knows', array(range(0, 16383, node('nowhere', 1)))],
+    ['a node that is away', array(range(0, 16383,
+                                        node('127.0.0.1', $nobody)))],
+    ['too deep', "*1\r\n" x 8 . ":1\r\n"],
+    ['too much', "*2147483647\r\n"],
+    ['not Redis', "HTTP/1.1 400 Bad Request\r\n\r\n"],
+    ['half of it', "*1\r\n*3\r\n:0\r\n"],
+    ['silence', ''],
+);
+
+my @good = (
+    ['an address', sub { mine($_[0]) }],
+    ['no host', sub { mine($_[0], "\$-1\r\n") }],
+    ['an empty host', sub { mine($_[0], bulk('')) }],
+    ['the name of the URL', sub { mine($_[0], bulk('localhost')) }],
+    ['one range a slot', sub {
+        my $port = $_[0]{server}{listener}->sockport;
+        return array(map { range($_, $_, node('127.0.0.1', $port)) }
+                     0 .. 16383);
+    }],
+    ['replicas and all there is to say', sub {
+        my $port = $_[0]{server}{listener}->sockport;
+        my @more = (bulk('id'), array(bulk('ip'), bulk('127.0.0.1'),
+                                      bulk('hostname'), bulk('x')));
+        return array(map {
+            range(@$_, array(bulk(''), number($port), @more),
+                  array(bulk('127.0.0.1'), number($nobody), @more))
+        } [0, 8191], [8192, 16383]);
+    }],
+);
+
+my %answer = map { ("bad$_" => $bad[$_][1]) } 0 .. $#bad;
+$answer{"good$_"} = $good[$_][1] for 0 .. $#good;
+
+# Who is asked is known by the password.
+
+sub greet {
+    my ($well) = @_;
+
+    return sub {
+        my ($c, $command) = @_;
+
+        if ($command->[0] eq 'AUTH') {
+            $c->{case} = $command->[1];
+            $c->send("+OK\r\n");
+            return 1;
+        }
+
+        return 0 if $command->[0] ne 'CLUSTER';
+
+        my $answer = $well ? mine($c) : $answer{$c->{case} // ''} // mine($c);
+        $c->send(ref $answer ? $answer->($c) : $answer);
+        return 1;
+    };
+}
+
+sub moved {
+    my ($text) = @_;
+
+    return sub {
+        my ($c) = @_;
+        my $port = $c->{server}{listener}->sockport;
+
+        $c->send('-' . $text =~ s/PORT/$port/r . "\r\n");
+    };
+}
+
+my $more = 0;
+
+my $fake = SlidewinFake->start(mode => 'cases', modes => {
+    cases => { greet => greet(0) },
+    good => { greet => greet(1) },
+    garbage => { greet => sub {
+        return 0 if $_[1][0] ne 'CLUSTER';
+        $_[0]->send("*1\r\n*1\r\n:5\r\n");
+        return 1;
+    } },
+    circle => moved('MOVED 1 127.0.0.1:PORT'),
+    ask => moved('ASK 1 127.0.0.1:PORT'),
+    away => moved("MOVED 1 127.0.0.1:$nobody"),
+    unknown => moved('MOVED 1 nowhere:1'),
+    question => moved('MOVED 1 ?:1'),
+    text => moved('MOVED to somewhere else'),
+    short => moved('MOVED'),
+    slot => moved('MOVED 16384 127.0.0.1:PORT'),
+    down => moved('CLUSTERDOWN Hash slot not served'),
+    cross => moved('CROSSSLOT Keys in request don\'t hash to the same slot'),
+    again => moved('TRYAGAIN Multiple keys request during rehashing of slot'),
+    everywhere => sub {
+        my $port = 1 + $more++ % 900;
+        $_[0]->send("-MOVED 1 127.0.0.1:$port\r\n");
+    },
+    # to itself, once
+    once => sub {
+        my ($c, $command) = @_;
+        my $port = $c->{server}{listener}->sockport;
+
+        return $c->honest($command) if $c->{server}{moved}++ % 2;
+        $c->send("-MOVED 1 :$port\r\n");
+    },
+});
+
+my $port = $fake->port;
+my ($stores, $locations) = ('', '');
+
+sub store {
+    my ($name, $host, $params) = @_;
+
+    $stores .= "slidewin_redis redis-cluster://:$name\@$host:$port name=$name"
+               . " $params;\nslidewin_zone \$arg_k zone=$name:1m rate=1000r/h"
+               . " algorithm=log store=$name on_error=closed;\n";
+    $locations .= "location = /$name { slidewin zone=$name; empty_gif; }\n";
+
+    return;
+}
+
+store("bad$_", '127.0.0.1', 'timeout=1s connect_timeout=300ms')
+    for 0 .. $#bad;
+store("good$_", $good[$_][0] =~ /name/ ? 'localhost' : '127.0.0.1',
+      'timeout=20s connect_timeout=20s') for 0 .. $#good;
+store('redirect', '127.0.0.1', 'timeout=1s connect_timeout=1s');
+
+my $nginx = SlidewinNginx->start(
+    http => $stores,
+    server => 'add_header X-Source $slidewin_source always;' . $locations,
+);
+my $client = $nginx->client;
+
+sub told {
+    my ($uri) = @_;
+    my $answer = $client->get($uri);
+
+    return "$answer->{status} " . ($answer->{header}{'x-source'} // '-');
+}
+
+for my $i (0 .. $#good) {
+    is(told("/good$i?k=1"), '200 redis', "a good map: $good[$i][0]");
+}
+
+for my $i (0 .. $#bad) {
+    is(told("/bad$i?k=1"), '503 fail_closed', "a bad map: $bad[$i][0]");
+}
+
+for (['its answer makes no sense', 25],
+     ['ERR This instance has cluster support disabled', 1],
+     ['NOPERM this user has no permissions', 1])
+{
+    my ($reason, $wanted) = @$_;
+
+    is(scalar($nginx->errors(qr/\[error\].* does not tell the slots of its cluster: "\Q$reason\E"/)),
+       $wanted, "in the log once for each: $reason")
+        or diag(join '', $nginx->errors(qr/does not tell/));
+}
+
+ok($nginx->logged(qr/slidewin redis: 16384 slots of the cluster of "127\.0\.0\.1:$port" have no node/),
+   '... slots without a node');
+ok($nginx->logged(qr/"nowhere:1" cannot be reached: its name was not resolved/),
+   '... a name');
+
+
+# What it said before is forgotten.
+
+$fake->mode('good');
+
+for my $i (0 .. $#bad) {
+    ok(SlidewinNginx::until_true(sub { told("/bad$i?k=2") eq '200 redis' },
+                                 20 * $patience),
+       "decided when the map is good: $bad[$i][0]");
+}
+
+
+# Redirects.
+
+my ($worker) = $nginx->workers;
+my $fds = SlidewinNginx::fds($worker);
+
+sub well {
+    return SlidewinNginx::until_true(sub {
+        told('/redirect?k=well') eq '200 redis'
+    }, 20 * $patience);
+}
+
+ok(well(), 'redirects: decided by Redis');
+
+for (['circle', 6, 'in circles'], ['ask', 6, 'ASK in circles'],
+     ['away', 1, 'to nobody'], ['unknown', 1, 'to a name nobody knows'],
+     ['question', 1, 'to nobody knows where'], ['text', 1, 'bad text'],
+     ['short', 1, 'too short'], ['slot', 1, 'slot 16384'],
+     ['cross', 1, 'CROSSSLOT'], ['down', 1, 'CLUSTERDOWN'])
+{
+    my ($mode, $checks, $name) = @$_;
+
+    is(told("/redirect?k=$mode"), '503 fail_closed', "$name: on_error");
+    is($fake->checks($mode), $checks, "... after $checks");
+    ok(well(), '... and others are decided by Redis');
+}
+
+ok($nginx->logged(qr/does not decide: "it was one redirect too many"/),
+   'circles are in the log');
+
+is(told('/redirect?k=once'), '200 redis', 'MOVED to the same host: followed');
+
+my $start = SlidewinNginx::now();
+is(told('/redirect?k=again'), '503 fail_closed', 'TRYAGAIN for ever: on_error');
+cmp_ok(SlidewinNginx::now() - $start, '>', 0.9, '... when the time is over');
+cmp_ok($fake->checks('again'), '<=', 210, '... with a pause each time');
+cmp_ok($fake->checks('again'), '>', 1, '... again and again');
+ok(well(), '... and others are decided by Redis');
+
+# A map that makes no sense does not take the place of one that did.
+
+$fake->mode('garbage');
+my $looks = $fake->stats->{commands}{CLUSTER};
+is(told('/redirect?k=once'), '200 redis', 'a bad map later: MOVED is followed');
+ok(SlidewinNginx::until_true(sub {
+    $fake->stats->{commands}{CLUSTER} > $looks + 1
+}, 10 * $patience), '... it is asked for again');
+is(told('/redirect?k=well'), '200 redis', '... and the old one holds');
+$fake->mode('good');
+
+# Many redirects are few looks, and connections that are not needed are closed.
+
+$looks = $fake->stats->{commands}{CLUSTER};
+$start = SlidewinNginx::now();
+
+is(join(' ', grep { $_ ne '200 redis' }
+             map { told('/redirect?k=once') } 1 .. 100), '',
+   'a hundred times MOVED');
+
+my $took = SlidewinNginx::now() - $start;
+
+cmp_ok($fake->stats->{commands}{CLUSTER} - $looks, '<=', 4 * $took + 2,
+       '... at most a few looks at the map in a second');
+
+told('/redirect?k=everywhere') for 1 .. 100;
+ok(well(), 'to a hundred ports: others are decided by Redis');
+ok(SlidewinNginx::until_true(sub { SlidewinNginx::fds($worker) <= $fds },
+                             10 * $patience), 'no descriptor is left over')
+    or diag(SlidewinNginx::fds($worker) . " and not $fds");
+
+$client->close;
+$nginx->stop;
+
+done_testing();
