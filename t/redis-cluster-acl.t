@@ -73,8 +73,7 @@ is(join(' ', grep { $_ ne '200 redis' } map { told("/a?k=$_") } 1 .. 50), '',
 
 # a slot that is half moved
 
-$to->command('CLUSTER', 'SETSLOT', $slot, 'IMPORTING', $cluster->id($from));
-$from->command('CLUSTER', 'SETSLOT', $slot, 'MIGRATING', $cluster->id($to));
+$cluster->move_begin($slot, $from, $to);
 
 is(told("/a?k=$same[0]"), '200 redis', '... and to ask where a slot goes');
 is(told("/forgiven?k=$same[0]"), '200 redis', '... and to forgive there');
@@ -86,8 +85,7 @@ edge(grep { $_ ne '+asking' } split ' ', $least);
 is(told("/a?k=$same[1]"), '503 fail_closed', 'not enough: without +asking');
 edge(split ' ', $least);
 is(told("/a?k=$same[2]"), '200 redis', '... and with it');
-$_->command('CLUSTER', 'SETSLOT', $slot, 'NODE', $cluster->id($to))
-    for $to, $from;
+$cluster->move_end($slot, $from, $to);
 
 # the map is asked for at the start
 

@@ -205,8 +205,7 @@ for (my $i = 0; @same < 7; $i++) {
 
 is(told($nginx->get("/two?k=$client")), '200 redis', 'a client before it');
 
-$to->command('CLUSTER', 'SETSLOT', $slot, 'IMPORTING', $cluster->id($from));
-$from->command('CLUSTER', 'SETSLOT', $slot, 'MIGRATING', $cluster->id($to));
+$cluster->move_begin($slot, $from, $to);
 
 is(told($nginx->get("/two?k=$client")), '200 redis', 'half moved: it is there');
 
@@ -249,10 +248,8 @@ is(told($nginx->get("/hasty_one?k=$same[5]")), '200 redis',
 is(scalar($nginx->errors(qr/is not asked for a while| failed:/)), 0,
    '... which is no fault of a node');
 
-$from->command('MIGRATE', '127.0.0.1', $to->port, '', 0, 5000, 'KEYS',
-               "sw:{$client}:m", "sw:{$client}:n");
-$_->command('CLUSTER', 'SETSLOT', $slot, 'NODE', $cluster->id($to))
-    for $to, $from;
+$cluster->move_keys($slot, $from, $to);
+$cluster->move_end($slot, $from, $to);
 
 is(told($asks->answer), '200 redis', 'moved: it is decided');
 is(left("/m?k=$same[3]") . ' ' . left("/n?k=$same[3]"),

@@ -6,6 +6,7 @@ use warnings;
 
 use SlidewinCluster;
 use SlidewinNginx;
+use SlidewinRedis;
 use Test::More;
 
 my $cluster = SlidewinCluster->start;
@@ -129,7 +130,6 @@ ok(SlidewinNginx::until_true(sub {
 
 # Reload and end.
 
-my %fds = map { $_ => SlidewinNginx::fds($_) } $nginx->workers;
 my @old = $nginx->reload;
 
 ok(!(grep { !SlidewinNginx::gone($_, 10 * SlidewinNginx::patience()) } @old),
@@ -142,20 +142,34 @@ is(tally(map { $nginx->get("/log?k=$_") } @keys), '429 x60',
 $_->close for @clients;
 $nginx->stop(name => 'two workers');
 
-for my $mode ([master => 'off', daemon => 'off'], [daemon => 'on']) {
-    my $name = "@$mode";
 
+# Other engines, and one process.
+
+$cluster->stop;
+
+for my $engine (SlidewinRedis::engines()) {
+    $cluster = SlidewinCluster->start(binary => $engine, replicas => 0);
     $nginx = SlidewinNginx->start(
-        @$mode,
+        master => 'off', daemon => 'off',
         http => "slidewin_redis @{[$cluster->url]} timeout=20s;
                  slidewin_zone \$arg_k zone=log:1m rate=2r/h algorithm=log;",
         server => 'add_header X-Source $slidewin_source always;
                    location = /log { slidewin zone=log; empty_gif; }',
     );
-    @answers = map { $nginx->get("/log?k=$mode->[1]-$_") } (1 .. 10) x 3;
-    is(tally(@answers), '200 x20, 429 x10', "$name: exact");
+
+    my ($from, $to) = $cluster->masters;
+    my $name = $from->version;
+    my @moved = $cluster->clients_of($from, 5);
+
+    @keys = (@moved, map { "stays-$_" } 1 .. 5);
+    @answers = map { $nginx->get("/log?k=$_") } @keys;
+    $cluster->move($cluster->slot($_), $from, $to) for @moved;
+    push @answers, map { $nginx->get("/log?k=$_") } (@keys) x 2;
+    is(tally(@answers), '200 x20, 429 x10',
+       "$name, one process: exact, also in slots that move");
     is(sources(@answers), 'redis', '... by Redis');
     $nginx->stop(name => $name);
+    $cluster->stop;
 }
 
 done_testing();

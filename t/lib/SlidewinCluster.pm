@@ -11,12 +11,13 @@ use POSIX ();
 use SlidewinNginx ();
 use SlidewinRedis ();
 
-# start(masters => 3, replicas => 3, args => [...]): returns when all slots are
-# served, all nodes know it and the replicas follow.
+# start(masters => 3, replicas => 3, args => [...], binary => PATH): returns when
+# all slots are served, all nodes know it and the replicas follow.
 sub start {
     my ($class, %options) = @_;
     my $self = bless {
-        masters => 3, replicas => 3, args => [], cli => [], %options,
+        masters => 3, replicas => 3, args => [],
+        binary => 'redis-server', %options,
         nodes => [],
     }, $class;
 
@@ -33,12 +34,12 @@ sub start {
 # another node, which knows nobody yet
 sub add {
     my ($self) = @_;
-    my $node = SlidewinRedis->start(port => node_port(), args => [
-        '--cluster-enabled', 'yes', '--cluster-node-timeout', 1000,
-        '--cluster-require-full-coverage', 'no',
-        '--cluster-replica-validity-factor', 0,
-        '--repl-diskless-sync-delay', 0, @{$self->{args}},
-    ]);
+    my $node = SlidewinRedis->start(
+        binary => $self->{binary}, port => node_port(),
+        args => ['--cluster-enabled', 'yes', '--cluster-node-timeout', 1000,
+                 '--cluster-require-full-coverage', 'no',
+                 '--cluster-replica-validity-factor', 0,
+                 '--repl-diskless-sync-delay', 0, @{$self->{args}}]);
 
     push @{$self->{nodes}}, $node;
 
@@ -80,7 +81,7 @@ sub cli {
 
     if ($pid == 0) {
         open STDERR, '>&', \*STDOUT;
-        exec 'redis-cli', @{$self->{cli}}, @args or POSIX::_exit(127);
+        exec 'redis-cli', @args or POSIX::_exit(127);
     }
 
     my $said = do { local $/; <$out> } // '';
@@ -183,6 +184,45 @@ sub clients_of {
     }
 
     return @clients;
+}
+
+# moves a slot by hand: begins, all its keys, ends
+sub move_begin {
+    my ($self, $slot, $from, $to) = @_;
+
+    $to->command('CLUSTER', 'SETSLOT', $slot, 'IMPORTING', $self->id($from));
+    $from->command('CLUSTER', 'SETSLOT', $slot, 'MIGRATING', $self->id($to));
+
+    return;
+}
+
+sub move_keys {
+    my ($self, $slot, $from, $to) = @_;
+    my $keys = $from->command('CLUSTER', 'GETKEYSINSLOT', $slot, 1000);
+
+    $from->command('MIGRATE', '127.0.0.1', $to->port, '', 0, 5000, 'KEYS',
+                   @$keys) if @$keys;
+
+    return;
+}
+
+sub move_end {
+    my ($self, $slot, $from, $to) = @_;
+
+    $_->command('CLUSTER', 'SETSLOT', $slot, 'NODE', $self->id($to))
+        for $to, $from;
+
+    return;
+}
+
+sub move {
+    my ($self, @move) = @_;
+
+    $self->move_begin(@move);
+    $self->move_keys(@move);
+    $self->move_end(@move);
+
+    return;
 }
 
 # the sum over all nodes of how often a command was called
