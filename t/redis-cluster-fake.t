@@ -100,8 +100,12 @@ my @good = (
     }],
 );
 
+# another node, which tells nothing
+my $other = SlidewinFake->start;
+
 my %answer = map { ("bad$_" => $bad[$_][1]) } 0 .. $#bad;
 $answer{"good$_"} = $good[$_][1] for 0 .. $#good;
+$answer{leads} = array(range(0, 16383, node('127.0.0.1', $other->port)));
 
 # Who is asked is known by the password.
 
@@ -157,6 +161,8 @@ my $fake = SlidewinFake->start(mode => 'cases', modes => {
     down => moved('CLUSTERDOWN Hash slot not served'),
     cross => moved('CROSSSLOT Keys in request don\'t hash to the same slot'),
     again => moved('TRYAGAIN Multiple keys request during rehashing of slot'),
+    # by CLUSTER KEYSLOT
+    elsewhere => moved('MOVED 6140 127.0.0.1:' . $other->port),
     everywhere => sub {
         my $port = 1 + $more++ % 900;
         $_[0]->send("-MOVED 1 127.0.0.1:$port\r\n");
@@ -189,7 +195,7 @@ store("bad$_", '127.0.0.1', 'timeout=1s connect_timeout=300ms')
     for 0 .. $#bad;
 store("good$_", $good[$_][0] =~ /name/ ? 'localhost' : '127.0.0.1',
       'timeout=20s connect_timeout=20s') for 0 .. $#good;
-store('redirect', '127.0.0.1', 'timeout=1s connect_timeout=1s');
+store($_, '127.0.0.1', 'timeout=1s connect_timeout=1s') for qw(leads redirect);
 
 my $nginx = SlidewinNginx->start(
     http => $stores,
@@ -207,6 +213,9 @@ sub told {
 for my $i (0 .. $#good) {
     is(told("/good$i?k=1"), '200 redis', "a good map: $good[$i][0]");
 }
+
+is(told('/leads?k=led'), '200 redis', 'a good map: of another node');
+is($other->checks('led'), 1, '... which is asked');
 
 for my $i (0 .. $#bad) {
     is(told("/bad$i?k=1"), '503 fail_closed', "a bad map: $bad[$i][0]");
@@ -287,7 +296,21 @@ ok(SlidewinNginx::until_true(sub {
     $fake->stats->{commands}{CLUSTER} > $looks + 1
 }, 10 * $patience), '... it is asked for again');
 is(told('/redirect?k=well'), '200 redis', '... and the old one holds');
+
+is(join(' ', map { told('/redirect?k=elsewhere') } 1 .. 5),
+   join(' ', ('200 redis') x 5), 'MOVED to another node: followed');
+is($fake->checks('elsewhere') . ' ' . $other->checks('elsewhere'), '1 5',
+   '... and remembered, without a new map');
 $fake->mode('good');
+
+# When all that have slots are gone, those of the URL are asked again.
+
+is(told('/leads?k=led'), '200 redis', 'the other node is asked as before');
+is($other->checks('led'), 2, '... because nobody says otherwise');
+$other->stop;
+ok(SlidewinNginx::until_true(sub { told('/leads?k=led') eq '200 redis' },
+                             20 * $patience),
+   'it is gone: the one of the URL tells who is in its place');
 
 # Many redirects are few looks, and connections that are not needed are closed.
 
