@@ -215,14 +215,11 @@ ngx_uint_t
 ngx_http_slidewin_redis_members_sweep(
     ngx_http_slidewin_redis_cluster_t *cluster)
 {
-    ngx_uint_t                         i, left;
+    ngx_uint_t                         i, keep, left;
     ngx_http_slidewin_redis_member_t  *member;
 
+    keep = (ngx_http_slidewin_redis_members_pick(cluster, 1) == NULL);
     left = 0;
-
-    if (ngx_http_slidewin_redis_members_pick(cluster, 1) == NULL) {
-        return left;
-    }
 
     for (i = 0; i < cluster->n; i++) {
         member = cluster->members[i];
@@ -231,7 +228,9 @@ ngx_http_slidewin_redis_members_sweep(
             continue;
         }
 
-        if (member->asked || member->node.calls || member->node.amends) {
+        if (keep || member->asked || member->node.calls
+            || member->node.amends)
+        {
             left = 1;
             continue;
         }

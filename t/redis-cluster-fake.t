@@ -248,6 +248,11 @@ for my $i (0 .. $#bad) {
        "decided when the map is good: $bad[$i][0]");
 }
 
+ok(SlidewinNginx::until_true(sub { $fake->stats->{open} == @bad + @good + 1 },
+                             10 * $patience),
+   'a connection each, but for the one that was led elsewhere')
+    or diag($fake->stats->{open});
+
 
 # Redirects.
 
