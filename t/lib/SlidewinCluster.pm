@@ -11,13 +11,15 @@ use POSIX ();
 use SlidewinNginx ();
 use SlidewinRedis ();
 
-# start(masters => 3, replicas => 3, args => [...], binary => PATH): returns when
-# all slots are served, all nodes know it and the replicas follow.
+# start(masters => 3, replicas => 3, args => [...], binary => PATH, tls => [...],
+# cli => [...]): those of tls are options of nodes that speak TLS alone, those of
+# cli of redis-cli. Returns when all slots are served, all nodes know it and the
+# replicas follow.
 sub start {
     my ($class, %options) = @_;
     my $self = bless {
         masters => 3, replicas => 3, args => [],
-        binary => 'redis-server', %options,
+        binary => 'redis-server', cli => [], %options,
         nodes => [],
     }, $class;
 
@@ -36,6 +38,7 @@ sub add {
     my ($self) = @_;
     my $node = SlidewinRedis->start(
         binary => $self->{binary}, port => node_port(),
+        tls => $self->{tls},
         args => ['--cluster-enabled', 'yes', '--cluster-node-timeout', 1000,
                  '--cluster-require-full-coverage', 'no',
                  '--cluster-replica-validity-factor', 0,
@@ -71,7 +74,7 @@ sub address { return '127.0.0.1:' . $_[0]->port }
 sub url {
     my ($self, @nodes) = @_;
 
-    return 'redis-cluster://' . join ',', map { address($_) }
+    return ($self->{tls} ? 'rediss' : 'redis') . '-cluster://' . join ',', map { address($_) }
            @nodes ? @nodes : $self->nodes;
 }
 
@@ -81,7 +84,7 @@ sub cli {
 
     if ($pid == 0) {
         open STDERR, '>&', \*STDOUT;
-        exec 'redis-cli', @args or POSIX::_exit(127);
+        exec 'redis-cli', @{$self->{cli}}, @args or POSIX::_exit(127);
     }
 
     my $said = do { local $/; <$out> } // '';
