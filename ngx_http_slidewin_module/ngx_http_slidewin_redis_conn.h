@@ -17,7 +17,8 @@
 typedef enum {
     NGX_HTTP_SLIDEWIN_REDIS_DOWN = 0,
     NGX_HTTP_SLIDEWIN_REDIS_CONNECTING,
-    NGX_HTTP_SLIDEWIN_REDIS_READY
+    NGX_HTTP_SLIDEWIN_REDIS_READY,
+    NGX_HTTP_SLIDEWIN_REDIS_MOVING                 /* as soon as it is idle */
 } ngx_http_slidewin_redis_state_e;
 
 
@@ -73,6 +74,9 @@ void ngx_http_slidewin_redis_conn_located(ngx_http_slidewin_redis_conn_t *c,
     const ngx_http_slidewin_redis_address_t *address);
 void ngx_http_slidewin_redis_conn_astray(ngx_http_slidewin_redis_conn_t *c,
     const char *reason);
+
+/* the same place is elsewhere now: it is made anew, what is asked is awaited */
+void ngx_http_slidewin_redis_conn_move(ngx_http_slidewin_redis_conn_t *c);
 
 /*
  * Sends a command.  The callback is called once if NGX_OK was returned, never

@@ -180,7 +180,7 @@ ngx_http_slidewin_redis_greet_clock(redisAsyncContext *context, void *reply,
 
         /* one that is busy has the time later */
 
-        if (c->state != NGX_HTTP_SLIDEWIN_REDIS_READY
+        if (c->state == NGX_HTTP_SLIDEWIN_REDIS_CONNECTING
             || ((redisReply *) reply)->type != REDIS_REPLY_ERROR)
         {
             ngx_http_slidewin_redis_greet_refused(c, reply);
@@ -189,13 +189,11 @@ ngx_http_slidewin_redis_greet_clock(redisAsyncContext *context, void *reply,
         return;
     }
 
-    if (c->state == NGX_HTTP_SLIDEWIN_REDIS_READY) {
-        return;
-    }
-
     /* the last of the greeting */
 
-    ngx_http_slidewin_redis_conn_ready(c);
+    if (c->state == NGX_HTTP_SLIDEWIN_REDIS_CONNECTING) {
+        ngx_http_slidewin_redis_conn_ready(c);
+    }
 }
 
 
