@@ -75,7 +75,8 @@ ngx_http_slidewin_redis_ask(ngx_http_slidewin_store_t *store,
 static ngx_int_t
 ngx_http_slidewin_redis_init_process(ngx_http_slidewin_store_t *store)
 {
-    ngx_http_slidewin_redis_t  *redis;
+    ngx_http_slidewin_redis_t        *redis;
+    ngx_http_slidewin_redis_place_t  *place;
 
     redis = store->data;
 
@@ -86,8 +87,15 @@ ngx_http_slidewin_redis_init_process(ngx_http_slidewin_store_t *store)
 
     redis->number = (int64_t) (ngx_pid & 0xfffff) << 32;
 
-    ngx_http_slidewin_redis_node_start(&redis->node, redis,
-                                       &redis->host.place);
+    place = &redis->host.place;
+
+    if (redis->sentinel) {
+        ngx_http_slidewin_redis_sentinel_start(redis->sentinel,
+                                               &redis->access);
+        place = &redis->sentinel->place;
+    }
+
+    ngx_http_slidewin_redis_node_start(&redis->node, redis, place);
 
     return NGX_OK;
 }
@@ -101,4 +109,8 @@ ngx_http_slidewin_redis_exit_process(ngx_http_slidewin_store_t *store)
     redis = store->data;
 
     ngx_http_slidewin_redis_node_stop(&redis->node);
+
+    if (redis->sentinel) {
+        ngx_http_slidewin_redis_sentinel_stop(redis->sentinel);
+    }
 }

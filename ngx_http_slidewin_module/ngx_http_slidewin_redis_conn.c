@@ -305,12 +305,17 @@ ngx_http_slidewin_redis_conn_lost(ngx_http_slidewin_redis_conn_t *c,
     level = (c->reported && (was_ready || c->explained)) ? NGX_LOG_INFO
                                                          : NGX_LOG_ERR;
 
+    if (++c->losses <= c->access->spared) {
+        level = NGX_LOG_INFO;
+
+    } else {
+        c->reported = 1;
+        c->explained |= !was_ready;
+    }
+
     ngx_log_error(level, ngx_cycle->log, 0,
                   "slidewin redis %V %s: %s", &c->place->name,
                   was_ready ? "is lost" : "cannot be reached", reason);
-
-    c->reported = 1;
-    c->explained |= !was_ready;
 
     c->attempts += !was_ready;
 
@@ -482,6 +487,7 @@ ngx_http_slidewin_redis_conn_proven(ngx_http_slidewin_redis_conn_t *c)
     }
 
     c->pause = 0;
+    c->losses = 0;
     c->doubtful = 0;
 
     if (c->reported) {

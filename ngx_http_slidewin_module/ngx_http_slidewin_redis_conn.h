@@ -34,6 +34,9 @@ typedef struct {
     ngx_uint_t                        nscripts;
     size_t                            reply_max;   /* bytes of a reply */
     ngx_int_t                         reply_depth; /* arrays in arrays */
+    ngx_uint_t                        spared;      /* losses that are no news */
+    unsigned                          sentinel:1;  /* it counts nothing */
+    unsigned                          master:1;    /* no replica will do */
 } ngx_http_slidewin_redis_access_t;
 
 
@@ -44,6 +47,7 @@ struct ngx_http_slidewin_redis_conn_s {
     ngx_http_slidewin_redis_state_e   state;
     ngx_event_t                       timer;       /* to connect, or until */
     ngx_uint_t                        attempts;    /* in vain */
+    ngx_uint_t                        losses;      /* since it was proven */
     int64_t                           pause;
     int64_t                           heard;       /* us, the last reply */
     int64_t                           clock;       /* us, ours to theirs */

@@ -114,7 +114,12 @@ ngx_http_slidewin_redis_host_tell(ngx_http_slidewin_redis_host_t *host)
             return;
         }
 
-        ngx_memcpy(host->used, host->addresses[c->attempts % host->naddresses],
+        if (host->attempts != c->attempts) {
+            host->attempts = c->attempts;
+            host->turn++;
+        }
+
+        ngx_memcpy(host->used, host->addresses[host->turn % host->naddresses],
                    sizeof(ngx_http_slidewin_redis_ip_t));
 
         address.host = (char *) host->used;
@@ -294,31 +299,47 @@ ngx_http_slidewin_redis_host_knows(ngx_http_slidewin_redis_host_t *host,
 }
 
 
-ngx_int_t
-ngx_http_slidewin_redis_host_init(ngx_conf_t *cf,
-    ngx_http_slidewin_redis_host_t *host, const char *name, size_t len,
-    ngx_uint_t port)
+void
+ngx_http_slidewin_redis_host_become(ngx_http_slidewin_redis_host_t *host,
+    ngx_str_t *name, ngx_uint_t port)
 {
-    u_char  *p;
-
-    p = ngx_pnalloc(cf->pool, len + 1);
-    if (p == NULL) {
-        return NGX_ERROR;
+    if (host->lookup) {
+        ngx_resolve_name_done(host->lookup);
+        host->lookup = NULL;
     }
 
-    (void) ngx_cpystrn(p, (u_char *) name, len + 1);
-
-    host->host.data = p;
-    host->host.len = len;
+    host->host = *name;
     host->port = port;
-    host->clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+    host->naddresses = 0;
+    host->error = NGX_OK;
     host->place.find = ngx_http_slidewin_redis_host_find;
     host->place.leave = ngx_http_slidewin_redis_host_leave;
 
     /* a path, or an address of IPv6, or one of IPv4 */
 
-    host->literal = (port == 0 || ngx_strchr(p, ':') != NULL
-                     || ngx_inet_addr(p, len) != INADDR_NONE);
+    host->literal = (port == 0 || ngx_strchr(name->data, ':') != NULL
+                     || ngx_inet_addr(name->data, name->len) != INADDR_NONE);
+}
+
+
+ngx_int_t
+ngx_http_slidewin_redis_host_init(ngx_conf_t *cf,
+    ngx_http_slidewin_redis_host_t *host, const char *name, size_t len,
+    ngx_uint_t port)
+{
+    ngx_str_t  copy;
+
+    copy.len = len;
+    copy.data = ngx_pnalloc(cf->pool, len + 1);
+    if (copy.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    (void) ngx_cpystrn(copy.data, (u_char *) name, len + 1);
+
+    host->clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    ngx_http_slidewin_redis_host_become(host, &copy, port);
 
     if (ngx_http_slidewin_redis_host_name(cf, host) != NGX_OK) {
         return NGX_ERROR;

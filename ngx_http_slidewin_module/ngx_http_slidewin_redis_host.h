@@ -38,6 +38,8 @@ typedef struct {
     /* a worker's */
 
     ngx_http_slidewin_redis_conn_t   *conn;        /* who looked for it */
+    ngx_uint_t                        attempts;    /* of that one, so far */
+    ngx_uint_t                        turn;        /* of the addresses */
     ngx_http_slidewin_redis_ip_t      used;        /* what it was told */
     ngx_resolver_ctx_t               *lookup;      /* under way */
     ngx_int_t                         error;       /* of the last one */
@@ -45,6 +47,10 @@ typedef struct {
     unsigned                          waiting:1;   /* it was told nothing */
 } ngx_http_slidewin_redis_host_t;
 
+
+/* at run time; the name is terminated, and stays where it is */
+void ngx_http_slidewin_redis_host_become(ngx_http_slidewin_redis_host_t *host,
+    ngx_str_t *name, ngx_uint_t port);
 
 /* a name that cannot be resolved is a warning */
 ngx_int_t ngx_http_slidewin_redis_host_init(ngx_conf_t *cf,
