@@ -13,7 +13,16 @@ use SlidewinRedis;
 use Test::More;
 
 my $dns = SlidewinDNS->start;
-my $fake = SlidewinFake->start;
+my $fake = SlidewinFake->start(modes => {
+    # takes its time to say that it does not know the script
+    forgetful => sub {
+        my ($c, $command) = @_;
+
+        return $c->honest($command) if uc $command->[0] eq 'EVAL';
+        $c->pause(5);
+        $c->send("-NOSCRIPT No matching script. Please use EVAL.\r\n");
+    },
+});
 my $redis = SlidewinRedis->start(args => ['--bind', '127.0.0.2'],
                                  port => $fake->port);
 my $patience = 10 * SlidewinNginx::patience();
@@ -77,6 +86,20 @@ is($redis->command('EXISTS', 'sw:{hold}:closed'), 0,
 is($faults->lines(qr/(?:is lost|cannot be reached)/), 0, '... nothing was lost');
 $_->close for $asked, @late;
 $faults->clean('it answers');
+
+
+# It has forgotten the script: who brings it along is waited for as well.
+
+$faults = start('40s');
+$asked = asks_and_leaves($faults, 'forgetful');
+is(SlidewinFaults::told($asked->answer), '200 PASSED redis',
+   'a script that is gone: it is brought along');
+is($fake->stats->{commands}{EVAL}, 1, '... to who was asked');
+is(SlidewinFaults::told($faults->get('/closed?k=after')), '200 PASSED redis',
+   '... and then it moves');
+is($redis->command('EXISTS', 'sw:{after}:closed'), 1, '... indeed');
+$asked->close;
+$faults->clean('a script that is gone');
 
 
 # It does not answer: it is left all the same.
