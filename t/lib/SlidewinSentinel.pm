@@ -9,8 +9,8 @@ use SlidewinNginx ();
 use SlidewinRedis ();
 
 # start(replicas => N, sentinels => N, password => of the Redis servers, conf =>
-# TEXT for the sentinels, as => [USER, PASSWORD] that the suite asks them by):
-# returns when all of them know each other.
+# TEXT for the sentinels, as => [USER, PASSWORD] that the suite asks them by, tls
+# => [...] for all): returns when all of them know each other.
 sub start {
     my ($class, %options) = @_;
     my $self = bless {
@@ -22,11 +22,13 @@ sub start {
     push @args, '--requirepass', $password, '--masterauth', $password
         if defined $password;
 
-    my $master = SlidewinRedis->start(args => \@args);
+    my @common = $self->{tls} ? (tls => $self->{tls}) : ();
+    my $master = SlidewinRedis->start(args => \@args, @common);
 
     $self->{nodes} = [$master, map {
         SlidewinRedis->start(
-            args => [@args, '--replicaof', '127.0.0.1 ' . $master->port])
+            args => [@args, '--replicaof', '127.0.0.1 ' . $master->port],
+            @common)
     } 1 .. $self->{replicas}];
 
     my $conf = 'sentinel monitor mymaster 127.0.0.1 ' . $master->port . ' '
@@ -39,7 +41,7 @@ sub start {
 
     $self->{guards} = [map {
         SlidewinRedis->start(args => ['--sentinel'],
-                             conf => $conf . $self->{conf})
+                             conf => $conf . $self->{conf}, @common)
     } 1 .. $self->{sentinels}];
 
     $self->settled or die "the sentinels do not find each other:\n"
@@ -74,7 +76,7 @@ sub url {
 
     @guards = $self->guards if !@guards;
 
-    return 'redis-sentinel://'
+    return ($self->{tls} ? 'rediss' : 'redis') . '-sentinel://'
            . join(',', map { '127.0.0.1:' . $_->port } @guards) . '/mymaster';
 }
 
