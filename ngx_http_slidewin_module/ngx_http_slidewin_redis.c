@@ -89,7 +89,8 @@ ngx_http_slidewin_redis_group(ngx_http_slidewin_store_t *store,
 static ngx_int_t
 ngx_http_slidewin_redis_init_process(ngx_http_slidewin_store_t *store)
 {
-    ngx_http_slidewin_redis_t  *redis;
+    ngx_http_slidewin_redis_t        *redis;
+    ngx_http_slidewin_redis_place_t  *place;
 
     redis = store->data;
 
@@ -105,8 +106,15 @@ ngx_http_slidewin_redis_init_process(ngx_http_slidewin_store_t *store)
         return NGX_OK;
     }
 
-    ngx_http_slidewin_redis_node_start(&redis->node, redis,
-                                       &redis->host.place);
+    place = &redis->host.place;
+
+    if (redis->sentinel) {
+        ngx_http_slidewin_redis_sentinel_start(redis->sentinel,
+                                               &redis->access);
+        place = &redis->sentinel->place;
+    }
+
+    ngx_http_slidewin_redis_node_start(&redis->node, redis, place);
 
     return NGX_OK;
 }
@@ -125,4 +133,8 @@ ngx_http_slidewin_redis_exit_process(ngx_http_slidewin_store_t *store)
     }
 
     ngx_http_slidewin_redis_node_stop(&redis->node);
+
+    if (redis->sentinel) {
+        ngx_http_slidewin_redis_sentinel_stop(redis->sentinel);
+    }
 }

@@ -14,9 +14,10 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_CONNECT_TIMEOUT  250
 #define NGX_HTTP_SLIDEWIN_REDIS_PASSWORD_MAX     4096
 
-/* no reply to what we ask is longer, or has arrays in its array */
+/* no reply to what we ask is longer, or has more arrays in its array */
 #define NGX_HTTP_SLIDEWIN_REDIS_REPLY_MAX        65536
 #define NGX_HTTP_SLIDEWIN_REDIS_REPLY_DEPTH      1
+#define NGX_HTTP_SLIDEWIN_REDIS_ROLE_DEPTH       3
 
 
 static char *ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
@@ -49,6 +50,9 @@ static const ngx_http_slidewin_param_t  ngx_http_slidewin_redis_params[] = {
     { ngx_string("ssl_key="), ngx_http_slidewin_redis_ssl_key },
     { ngx_string("ssl_name="), ngx_http_slidewin_redis_ssl_name },
     { ngx_string("ssl_verify="), ngx_http_slidewin_redis_ssl_verify },
+    { ngx_string("sentinel_user="), ngx_http_slidewin_redis_sentinel_user },
+    { ngx_string("sentinel_password_file="),
+      ngx_http_slidewin_redis_sentinel_password_file },
     { ngx_null_string, NULL }
 };
 
@@ -118,6 +122,13 @@ ngx_http_slidewin_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd,
         return rv;
     }
 
+    if (redis->sentinel) {
+        rv = ngx_http_slidewin_redis_sentinel_valid(cf, redis->sentinel);
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+    }
+
     redis->access.scripts = ngx_http_slidewin_redis_scripts;
     redis->access.nscripts = NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS;
 
@@ -143,10 +154,6 @@ ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
 
     error = sw_url_parse(&url, (char *) value->data, value->len);
 
-    if (error == NULL && url.kind == SW_URL_SENTINEL) {
-        error = "scheme";
-    }
-
     /* a password is not for the log, and the last "@" ends it */
 
     for (len = 0;
@@ -160,6 +167,8 @@ ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid %s in \"%s%*s\", it must be redis[s]://"
                            "[user[:password]@]host[:port][/database], "
+                           "redis[s]-sentinel://[user[:password]@]host[:port]"
+                           "[,...]/master[/database], "
                            "redis[s]-cluster://[user[:password]@]host[:port]"
                            "[,...] or unix:/path[?db=database]", error,
                            len < value->len ? "...@" : "", len,
@@ -184,6 +193,15 @@ ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
 
     if (url.kind == SW_URL_CLUSTER) {
         return ngx_http_slidewin_redis_cluster_create(cf, redis, &url);
+    }
+
+    if (url.kind == SW_URL_SENTINEL) {
+        access->master = 1;
+        access->reply_depth = NGX_HTTP_SLIDEWIN_REDIS_ROLE_DEPTH;
+
+        redis->sentinel = ngx_http_slidewin_redis_sentinel_create(cf, &url);
+
+        return redis->sentinel ? NGX_CONF_OK : NGX_CONF_ERROR;
     }
 
     if (ngx_http_slidewin_redis_host_init(cf, &redis->host, url.host.data,
@@ -260,14 +278,21 @@ ngx_http_slidewin_redis_time(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
 }
 
 
-/* the first line of the file */
-
 static char *
 ngx_http_slidewin_redis_password_file(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf)
 {
     ngx_http_slidewin_redis_args_t  *args = conf;
 
+    return ngx_http_slidewin_redis_password(cf, arg, value,
+                                            &args->redis->access.password);
+}
+
+
+char *
+ngx_http_slidewin_redis_password(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, ngx_str_t *password)
+{
     u_char      buf[NGX_HTTP_SLIDEWIN_REDIS_PASSWORD_MAX], *end;
     ssize_t     n;
     ngx_fd_t    fd;
@@ -312,8 +337,7 @@ ngx_http_slidewin_redis_password_file(ngx_conf_t *cf, ngx_str_t *arg,
         return NGX_CONF_ERROR;
     }
 
-    rc = ngx_http_slidewin_redis_copy(cf, &args->redis->access.password,
-                                      (char *) buf, n);
+    rc = ngx_http_slidewin_redis_copy(cf, password, (char *) buf, n);
 
     ngx_explicit_memzero(buf, sizeof(buf));
 

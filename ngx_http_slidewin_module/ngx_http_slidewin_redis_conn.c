@@ -15,6 +15,8 @@
 static void ngx_http_slidewin_redis_conn_connect(
     ngx_http_slidewin_redis_conn_t *c);
 static void ngx_http_slidewin_redis_conn_timer(ngx_event_t *ev);
+static const char *ngx_http_slidewin_redis_conn_slow(
+    ngx_http_slidewin_redis_conn_t *c);
 static void ngx_http_slidewin_redis_conn_connected(
     const redisAsyncContext *context, int status);
 static void ngx_http_slidewin_redis_conn_disconnected(
@@ -25,7 +27,7 @@ static void ngx_http_slidewin_redis_conn_lost(
 static void ngx_http_slidewin_redis_conn_retry(
     ngx_http_slidewin_redis_conn_t *c, ngx_msec_t pause);
 
-static void ngx_http_slidewin_redis_conn_leave(
+static void ngx_http_slidewin_redis_conn_anew(
     ngx_http_slidewin_redis_conn_t *c);
 static void ngx_http_slidewin_redis_conn_readable(
     ngx_http_slidewin_redis_event_t *e);
@@ -147,19 +149,50 @@ ngx_http_slidewin_redis_conn_timer(ngx_event_t *ev)
 
     c = ev->data;
 
-    if (c->state == NGX_HTTP_SLIDEWIN_REDIS_DOWN) {
+    switch (c->state) {
+
+    case NGX_HTTP_SLIDEWIN_REDIS_DOWN:
         ngx_http_slidewin_redis_conn_connect(c);
+        break;
 
-    } else if (c->event.context
-               && (c->event.context->c.flags & REDIS_CONNECTED)
-               && c->event.ssl && !SSL_is_init_finished(c->event.ssl))
-    {
+    case NGX_HTTP_SLIDEWIN_REDIS_CONNECTING:
         ngx_http_slidewin_redis_conn_drop(c,
-                                          "the TLS handshake took too long");
+                                        ngx_http_slidewin_redis_conn_slow(c));
+        break;
 
-    } else {
-        ngx_http_slidewin_redis_conn_drop(c, "connecting took too long");
+    default: /* NGX_HTTP_SLIDEWIN_REDIS_MOVING */
+
+        /* as long as it answers */
+
+        if (c->pending
+            && ngx_http_slidewin_clock_us() - c->heard
+               < (int64_t) c->access->connect_timeout * 1000)
+        {
+            ngx_add_timer(&c->timer, c->access->connect_timeout);
+            break;
+        }
+
+        ngx_http_slidewin_redis_conn_anew(c);
+        break;
     }
+}
+
+
+static const char *
+ngx_http_slidewin_redis_conn_slow(ngx_http_slidewin_redis_conn_t *c)
+{
+    if (c->locating) {
+        return "where it is was not heard in time";
+    }
+
+    if (c->event.context
+        && (c->event.context->c.flags & REDIS_CONNECTED)
+        && c->event.ssl && !SSL_is_init_finished(c->event.ssl))
+    {
+        return "the TLS handshake took too long";
+    }
+
+    return "connecting took too long";
 }
 
 
@@ -217,7 +250,7 @@ ngx_http_slidewin_redis_conn_disconnected(const redisAsyncContext *context,
             reason = (char *) text;
         }
 
-        if (c->state == NGX_HTTP_SLIDEWIN_REDIS_READY && c->pending == 0
+        if (c->state != NGX_HTTP_SLIDEWIN_REDIS_CONNECTING && c->pending == 0
             && (c->pause == 0
                 || ngx_http_slidewin_clock_us() - c->heard
                    > NGX_HTTP_SLIDEWIN_REDIS_IDLE_US))
@@ -267,17 +300,22 @@ ngx_http_slidewin_redis_conn_lost(ngx_http_slidewin_redis_conn_t *c,
 
     /* one line for the loss, one for why it lasts, until it works again */
 
-    was_ready = (c->state == NGX_HTTP_SLIDEWIN_REDIS_READY);
+    was_ready = (c->state != NGX_HTTP_SLIDEWIN_REDIS_CONNECTING);
 
     level = (c->reported && (was_ready || c->explained)) ? NGX_LOG_INFO
                                                          : NGX_LOG_ERR;
 
+    if (++c->losses <= c->access->spared) {
+        level = NGX_LOG_INFO;
+
+    } else {
+        c->reported = 1;
+        c->explained |= !was_ready;
+    }
+
     ngx_log_error(level, ngx_cycle->log, 0,
                   "slidewin redis %V %s: %s", &c->place->name,
                   was_ready ? "is lost" : "cannot be reached", reason);
-
-    c->reported = 1;
-    c->explained |= !was_ready;
 
     c->attempts += !was_ready;
 
@@ -309,7 +347,8 @@ ngx_http_slidewin_redis_conn_retry(ngx_http_slidewin_redis_conn_t *c,
         ngx_del_timer(&c->timer);
     }
 
-    ngx_http_slidewin_redis_conn_leave(c);
+    c->locating = 0;
+    c->place->leave(c->place);
 
     if (!c->exiting) {
         ngx_add_timer(&c->timer, pause);
@@ -319,12 +358,42 @@ ngx_http_slidewin_redis_conn_retry(ngx_http_slidewin_redis_conn_t *c,
 }
 
 
-static void
-ngx_http_slidewin_redis_conn_leave(ngx_http_slidewin_redis_conn_t *c)
+/*
+ * What is asked from now on waits for the new connection, so that this one has
+ * said all that it owes after a round trip.
+ */
+
+void
+ngx_http_slidewin_redis_conn_move(ngx_http_slidewin_redis_conn_t *c)
 {
-    if (c->locating) {
-        c->locating = 0;
-        c->place->leave(c->place);
+    switch (c->state) {
+
+    case NGX_HTTP_SLIDEWIN_REDIS_CONNECTING:
+        ngx_http_slidewin_redis_conn_anew(c);
+        break;
+
+    case NGX_HTTP_SLIDEWIN_REDIS_READY:
+        c->state = NGX_HTTP_SLIDEWIN_REDIS_MOVING;
+        ngx_add_timer(&c->timer, c->pending ? c->access->connect_timeout : 0);
+        break;
+
+    default:
+        break;
+    }
+}
+
+
+static void
+ngx_http_slidewin_redis_conn_anew(ngx_http_slidewin_redis_conn_t *c)
+{
+    redisAsyncContext  *context;
+
+    context = c->event.context;
+
+    ngx_http_slidewin_redis_conn_retry(c, 0);
+
+    if (context) {
+        redisAsyncFree(context);
     }
 }
 
@@ -368,6 +437,14 @@ ngx_http_slidewin_redis_conn_received(ngx_http_slidewin_redis_conn_t *c)
 
     if (reader->pos < reader->len) {
         ngx_http_slidewin_redis_conn_drop(c, "it said more than was asked");
+        return;
+    }
+
+    /* not here: who is answered may have to ask once more */
+
+    if (c->state == NGX_HTTP_SLIDEWIN_REDIS_MOVING) {
+        ngx_del_timer(&c->timer);
+        ngx_add_timer(&c->timer, 0);
     }
 }
 
@@ -405,11 +482,12 @@ ngx_http_slidewin_redis_conn_proven(ngx_http_slidewin_redis_conn_t *c)
 {
     /* not by the answer that made it be dropped */
 
-    if (c->state != NGX_HTTP_SLIDEWIN_REDIS_READY) {
+    if (c->state == NGX_HTTP_SLIDEWIN_REDIS_DOWN) {
         return;
     }
 
     c->pause = 0;
+    c->losses = 0;
     c->doubtful = 0;
 
     if (c->reported) {
@@ -479,7 +557,7 @@ ngx_http_slidewin_redis_conn_stop(ngx_http_slidewin_redis_conn_t *c)
     c->state = NGX_HTTP_SLIDEWIN_REDIS_DOWN;
     context = c->event.context;
 
-    ngx_http_slidewin_redis_conn_leave(c);
+    c->place->leave(c->place);
 
     if (c->timer.timer_set) {
         ngx_del_timer(&c->timer);

@@ -17,7 +17,8 @@
 typedef enum {
     NGX_HTTP_SLIDEWIN_REDIS_DOWN = 0,
     NGX_HTTP_SLIDEWIN_REDIS_CONNECTING,
-    NGX_HTTP_SLIDEWIN_REDIS_READY
+    NGX_HTTP_SLIDEWIN_REDIS_READY,
+    NGX_HTTP_SLIDEWIN_REDIS_MOVING                 /* as soon as it is idle */
 } ngx_http_slidewin_redis_state_e;
 
 
@@ -33,6 +34,9 @@ typedef struct {
     ngx_uint_t                        nscripts;
     size_t                            reply_max;   /* bytes of a reply */
     ngx_int_t                         reply_depth; /* arrays in arrays */
+    ngx_uint_t                        spared;      /* losses that are no news */
+    unsigned                          sentinel:1;  /* it counts nothing */
+    unsigned                          master:1;    /* no replica will do */
 } ngx_http_slidewin_redis_access_t;
 
 
@@ -43,6 +47,7 @@ struct ngx_http_slidewin_redis_conn_s {
     ngx_http_slidewin_redis_state_e   state;
     ngx_event_t                       timer;       /* to connect, or until */
     ngx_uint_t                        attempts;    /* in vain */
+    ngx_uint_t                        losses;      /* since it was proven */
     int64_t                           pause;
     int64_t                           heard;       /* us, the last reply */
     int64_t                           clock;       /* us, ours to theirs */
@@ -73,6 +78,9 @@ void ngx_http_slidewin_redis_conn_located(ngx_http_slidewin_redis_conn_t *c,
     const ngx_http_slidewin_redis_address_t *address);
 void ngx_http_slidewin_redis_conn_astray(ngx_http_slidewin_redis_conn_t *c,
     const char *reason);
+
+/* the same place is elsewhere now: it is made anew, what is asked is awaited */
+void ngx_http_slidewin_redis_conn_move(ngx_http_slidewin_redis_conn_t *c);
 
 /*
  * Sends a command.  The callback is called once if NGX_OK was returned, never

@@ -13,8 +13,10 @@ static ngx_int_t ngx_http_slidewin_redis_greet_say(
     const char **argv);
 static void ngx_http_slidewin_redis_greet_replied(redisAsyncContext *context,
     void *reply, void *data);
-static void ngx_http_slidewin_redis_greet_refused(
-    ngx_http_slidewin_redis_conn_t *c, redisReply *reply);
+static void ngx_http_slidewin_redis_greet_role(redisAsyncContext *context,
+    void *reply, void *data);
+static void ngx_http_slidewin_redis_greet_pong(redisAsyncContext *context,
+    void *reply, void *data);
 static void ngx_http_slidewin_redis_greet_loaded(redisAsyncContext *context,
     void *reply, void *data);
 static void ngx_http_slidewin_redis_greet_clock(redisAsyncContext *context,
@@ -47,6 +49,27 @@ ngx_http_slidewin_redis_greet(ngx_http_slidewin_redis_conn_t *c)
         if (ngx_http_slidewin_redis_greet_say(c,
                                          ngx_http_slidewin_redis_greet_replied,
                                          argc, argv)
+            != NGX_OK)
+        {
+            return;
+        }
+    }
+
+    if (access->sentinel) {
+        argv[0] = "PING";
+
+        (void) ngx_http_slidewin_redis_greet_say(c,
+                                           ngx_http_slidewin_redis_greet_pong,
+                                           1, argv);
+        return;
+    }
+
+    if (access->master) {
+        argv[0] = "ROLE";
+
+        if (ngx_http_slidewin_redis_greet_say(c,
+                                           ngx_http_slidewin_redis_greet_role,
+                                           1, argv)
             != NGX_OK)
         {
             return;
@@ -128,7 +151,7 @@ ngx_http_slidewin_redis_greet_replied(redisAsyncContext *context, void *reply,
 }
 
 
-static void
+void
 ngx_http_slidewin_redis_greet_refused(ngx_http_slidewin_redis_conn_t *c,
     redisReply *reply)
 {
@@ -146,6 +169,60 @@ ngx_http_slidewin_redis_greet_refused(ngx_http_slidewin_redis_conn_t *c,
                        ngx_min(len + 1, sizeof(reason)));
 
     ngx_http_slidewin_redis_conn_drop(c, (char *) reason);
+}
+
+
+/* ROLE: what a sentinel has said may be over */
+
+static void
+ngx_http_slidewin_redis_greet_role(redisAsyncContext *context, void *reply,
+    void *data)
+{
+    redisReply                      *r;
+    ngx_http_slidewin_redis_conn_t  *c;
+
+    c = data;
+    r = reply;
+
+    if (!ngx_http_slidewin_redis_conn_current(c, context, r)) {
+        return;
+    }
+
+    if (r->type != REDIS_REPLY_ARRAY || r->elements == 0
+        || r->element[0]->type != REDIS_REPLY_STRING)
+    {
+        ngx_http_slidewin_redis_greet_refused(c, r);
+        return;
+    }
+
+    if (ngx_strcmp(r->element[0]->str, "master") != 0) {
+        ngx_http_slidewin_redis_conn_drop(c, "it is a replica");
+    }
+}
+
+
+/* PING: the last that a sentinel is told */
+
+static void
+ngx_http_slidewin_redis_greet_pong(redisAsyncContext *context, void *reply,
+    void *data)
+{
+    redisReply                      *r;
+    ngx_http_slidewin_redis_conn_t  *c;
+
+    c = data;
+    r = reply;
+
+    if (!ngx_http_slidewin_redis_conn_current(c, context, r)) {
+        return;
+    }
+
+    if (r->type != REDIS_REPLY_STATUS) {
+        ngx_http_slidewin_redis_greet_refused(c, r);
+        return;
+    }
+
+    ngx_http_slidewin_redis_conn_ready(c);
 }
 
 
@@ -180,7 +257,7 @@ ngx_http_slidewin_redis_greet_clock(redisAsyncContext *context, void *reply,
 
         /* one that is busy has the time later */
 
-        if (c->state != NGX_HTTP_SLIDEWIN_REDIS_READY
+        if (c->state == NGX_HTTP_SLIDEWIN_REDIS_CONNECTING
             || ((redisReply *) reply)->type != REDIS_REPLY_ERROR)
         {
             ngx_http_slidewin_redis_greet_refused(c, reply);
@@ -189,13 +266,11 @@ ngx_http_slidewin_redis_greet_clock(redisAsyncContext *context, void *reply,
         return;
     }
 
-    if (c->state == NGX_HTTP_SLIDEWIN_REDIS_READY) {
-        return;
-    }
-
     /* the last of the greeting */
 
-    ngx_http_slidewin_redis_conn_ready(c);
+    if (c->state == NGX_HTTP_SLIDEWIN_REDIS_CONNECTING) {
+        ngx_http_slidewin_redis_conn_ready(c);
+    }
 }
 
 

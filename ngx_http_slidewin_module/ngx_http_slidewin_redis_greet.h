@@ -1,7 +1,7 @@
 
 /*
- * What is said before anything is asked: who we are, where to count, the
- * scripts; and what time it is there, then and later.
+ * What is said before anything is asked: who we are, who they are, where to
+ * count, the scripts; and what time it is there, then and later.
  */
 
 
@@ -14,6 +14,10 @@
 
 /* ends with ngx_http_slidewin_redis_conn_ready(), or it is dropped */
 void ngx_http_slidewin_redis_greet(ngx_http_slidewin_redis_conn_t *c);
+
+/* drops it for an answer that is an error, or is not what Redis would say */
+void ngx_http_slidewin_redis_greet_refused(ngx_http_slidewin_redis_conn_t *c,
+    redisReply *reply);
 
 /* the time there, in ms; asks for it now and then */
 int64_t ngx_http_slidewin_redis_greet_time(ngx_http_slidewin_redis_conn_t *c);

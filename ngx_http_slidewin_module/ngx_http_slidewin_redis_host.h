@@ -10,27 +10,58 @@
 
 #include <ngx_config.h>
 #include <ngx_core.h>
+#include <ngx_http.h>
 
 #include "ngx_http_slidewin_redis_place.h"
 
 
-/* texts are terminated */
+/* of a name; what it has beyond is not tried */
+#define NGX_HTTP_SLIDEWIN_REDIS_ADDRESSES_MAX  16
+
+
+/* terminated */
+
+typedef u_char  ngx_http_slidewin_redis_ip_t[NGX_INET6_ADDRSTRLEN + 1];
+
 
 typedef struct {
     ngx_http_slidewin_redis_place_t   place;
-    ngx_str_t                         host;
+    ngx_str_t                         host;        /* terminated */
     ngx_uint_t                        port;        /* 0: it is a path */
-    ngx_str_t                        *addresses;
+    ngx_http_core_loc_conf_t         *clcf;        /* where the resolver is */
+
+    ngx_http_slidewin_redis_ip_t      addresses
+                                      [NGX_HTTP_SLIDEWIN_REDIS_ADDRESSES_MAX];
     ngx_uint_t                        naddresses;
+    unsigned                          literal:1;   /* it has no name */
+
+    /* a worker's */
+
+    ngx_http_slidewin_redis_conn_t   *conn;        /* who looked for it */
+    ngx_uint_t                        attempts;    /* of that one, so far */
+    ngx_uint_t                        turn;        /* of the addresses */
+    ngx_http_slidewin_redis_ip_t      used;        /* what it was told */
+    ngx_resolver_ctx_t               *lookup;      /* under way */
+    ngx_int_t                         error;       /* of the last one */
+    ngx_event_t                       timer;       /* for the next one */
+    unsigned                          waiting:1;   /* it was told nothing */
 } ngx_http_slidewin_redis_host_t;
 
 
-/* an address or a path is known by itself, a name is not */
-ngx_int_t ngx_http_slidewin_redis_host_set(ngx_pool_t *pool,
+/* at run time; the name is terminated, and stays where it is */
+void ngx_http_slidewin_redis_host_become(ngx_http_slidewin_redis_host_t *host,
+    ngx_str_t *name, ngx_uint_t port);
+
+/* the same with a copy of the name, and a name for the log */
+ngx_int_t ngx_http_slidewin_redis_host_make(ngx_pool_t *pool,
     ngx_http_slidewin_redis_host_t *host, const char *name, size_t len,
     ngx_uint_t port);
 
-/* the same, and a name that cannot be resolved is a warning */
+/* its name is not looked up any more: whoever frees it calls this first */
+void ngx_http_slidewin_redis_host_forget(
+    ngx_http_slidewin_redis_host_t *host);
+
+/* a name that cannot be resolved is a warning */
 ngx_int_t ngx_http_slidewin_redis_host_init(ngx_conf_t *cf,
     ngx_http_slidewin_redis_host_t *host, const char *name, size_t len,
     ngx_uint_t port);

@@ -95,7 +95,7 @@ ngx_http_slidewin_redis_member_create(
 }
 
 
-/* a name is resolved if the URL has it, be it with another port */
+/* without a resolver a name is known if the URL has it, with any port */
 
 static ngx_http_slidewin_redis_host_t *
 ngx_http_slidewin_redis_member_host(
@@ -123,14 +123,17 @@ ngx_http_slidewin_redis_member_host(
     host = ngx_pcalloc(pool, sizeof(ngx_http_slidewin_redis_host_t));
 
     if (host == NULL
-        || ngx_http_slidewin_redis_host_set(pool, host, name, len, port)
+        || ngx_http_slidewin_redis_host_make(pool, host, name, len, port)
            != NGX_OK)
     {
         return NULL;
     }
 
+    host->clcf = cluster->seeds->clcf;
+
     if (known) {
-        host->addresses = known->addresses;
+        ngx_memcpy(host->addresses, known->addresses,
+                   sizeof(host->addresses));
         host->naddresses = known->naddresses;
     }
 
@@ -269,6 +272,7 @@ ngx_http_slidewin_redis_member_close(
     ngx_http_slidewin_redis_member_t *member)
 {
     ngx_http_slidewin_redis_node_stop(&member->node);
+    ngx_http_slidewin_redis_host_forget(member->host);
 
     cluster->members[member->index] = NULL;
     ngx_destroy_pool(member->pool);

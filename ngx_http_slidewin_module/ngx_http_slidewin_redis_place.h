@@ -30,8 +30,9 @@ struct ngx_http_slidewin_redis_place_s {
     ngx_str_t                         name;        /* for the log */
 
     /*
-     * Answers by ..._conn_located() or ..._conn_astray(), now or later; leave
-     * is called instead if the answer is no longer wanted.
+     * Answers by ..._conn_located() or ..._conn_astray(), now or later, and
+     * calls ..._conn_move() when that is no longer the answer.  After leave
+     * it does neither: the connection is not made, or is lost.
      */
     void                            (*find)(
                                          ngx_http_slidewin_redis_place_t *p,

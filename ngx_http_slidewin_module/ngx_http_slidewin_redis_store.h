@@ -6,6 +6,7 @@
 #include "ngx_http_slidewin_redis.h"
 #include "ngx_http_slidewin_redis_conn.h"
 #include "ngx_http_slidewin_redis_host.h"
+#include "ngx_http_slidewin_redis_sentinel.h"
 #include "ngx_http_slidewin_redis_tls.h"
 #include "sw_breaker.h"
 
@@ -49,16 +50,17 @@ typedef struct {
 /* a store as configured, and what a worker makes of it */
 
 struct ngx_http_slidewin_redis_s {
-    ngx_http_slidewin_redis_access_t   access;
-    ngx_http_slidewin_redis_tls_t      tls;
-    ngx_http_slidewin_redis_host_t     host;
-    ngx_http_slidewin_redis_node_t     node;
-    ngx_http_slidewin_redis_cluster_t *cluster;    /* or NULL */
-    ngx_msec_t                         timeout;
-    ngx_str_t                          prefix;
-    u_char                             sha[NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS]
-                                          [NGX_HTTP_SLIDEWIN_REDIS_SHA_LEN];
-    int64_t                            number;     /* of the last call */
+    ngx_http_slidewin_redis_access_t    access;
+    ngx_http_slidewin_redis_tls_t       tls;
+    ngx_http_slidewin_redis_host_t      host;
+    ngx_http_slidewin_redis_sentinel_t *sentinel;  /* NULL: it is the host */
+    ngx_http_slidewin_redis_node_t      node;
+    ngx_http_slidewin_redis_cluster_t  *cluster;   /* NULL: it is the node */
+    ngx_msec_t                          timeout;
+    ngx_str_t                           prefix;
+    u_char                              sha[NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS]
+                                           [NGX_HTTP_SLIDEWIN_REDIS_SHA_LEN];
+    int64_t                             number;    /* of the last call */
 };
 
 
@@ -68,6 +70,11 @@ typedef struct {
     ngx_http_slidewin_store_t         *store;
     ngx_http_slidewin_redis_t         *redis;
 } ngx_http_slidewin_redis_args_t;
+
+
+/* the first line of the file */
+char *ngx_http_slidewin_redis_password(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, ngx_str_t *password);
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_REDIS_STORE_H_INCLUDED_ */

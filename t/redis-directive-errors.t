@@ -70,6 +70,8 @@ sub accepted {
 # The URL.
 
 my $form = 'it must be redis[s]://[user[:password]@]host[:port][/database], '
+           . 'redis[s]-sentinel://[user[:password]@]host[:port][,...]/master'
+           . '[/database], '
            . 'redis[s]-cluster://[user[:password]@]host[:port][,...] or '
            . 'unix:/path[?db=database]';
 
@@ -88,6 +90,10 @@ for (['http://h', 'scheme'], ['h', 'scheme'], ['""', 'scheme'],
      ['redis-cluster://', 'host'], ['redis-cluster://127.0.0.1,', 'host'],
      ['redis-cluster://127.0.0.1,h:0', 'port'],
      ['redis-cluster://127.0.0.1/0', 'database'],
+     ['redis-sentinel://h', 'master'], ['redis-sentinel://h/', 'master'],
+     ['redis-sentinel:///m', 'host'], ['redis-sentinel://h,/m', 'host'],
+     ['redis-sentinel://h,h:0/m', 'port'],
+     ['redis-sentinel://h/m/x', 'database'],
      ['unix:', 'path'], ['unix:run/redis', 'path'], ['unix:/', 'path'],
      ['unix:/run/redis?db=x', 'database'], ['unix:/run/redis?x=1', 'database'])
 {
@@ -121,6 +127,32 @@ accepted($_) for 'redis://127.0.0.1', 'redis://127.0.0.1:1',
     'redis-cluster://127.0.0.1', 'redis-cluster://127.0.0.1:7000,[::1]:7001',
     'redis-cluster://user:s3c,ret@127.0.0.1,127.0.0.2',
     'unix:/nowhere/redis', 'unix:/nowhere/redis?db=3';
+
+
+# Sentinels.
+
+my $sentinels = 'redis-sentinel://127.0.0.1,[::1]:1/mymaster';
+
+put('guard', "gu4rd\n");
+accepted($_) for $sentinels, "$sentinels/15", 'redis-sentinel://127.0.0.1/m',
+    "$sentinels sentinel_password_file=guard",
+    "$sentinels sentinel_user=guard sentinel_password_file=guard",
+    'redis-sentinel://user:s3cret@127.0.0.1,127.0.0.2:7000/m/3';
+
+for my $parameter ('sentinel_user=guard', 'sentinel_password_file=guard') {
+    refused("redis://127.0.0.1 $parameter", "invalid parameter \"$parameter\" "
+            . 'in "slidewin_redis" directive, only redis[s]-sentinel:// '
+            . 'has sentinels');
+}
+
+refused("$sentinels sentinel_user=guard", '"slidewin_redis" has '
+        . '"sentinel_user" but no "sentinel_password_file" parameter');
+refused("$sentinels sentinel_user= sentinel_password_file=guard",
+        'invalid user "sentinel_user=" in "slidewin_redis" directive, it must '
+        . 'be a name');
+put('empty', "\n");
+refused("$sentinels sentinel_password_file=empty",
+        '"sentinel_password_file=empty" has no password in its first line');
 
 
 # Times.

@@ -55,6 +55,7 @@ sub start {
             workers => $options{workers} // 1,
             connections => $options{connections} // 1024,
             main => $options{main} // '',
+            env => $options{env} // {},
             http => $stores . $zones . ($options{http} // ''),
             server => 'add_header X-Source $slidewin_source always;
                        add_header X-Latency $slidewin_latency always;

@@ -26,10 +26,10 @@ END {
     $? = $rc;
 }
 
-# start(args => [...], binary => PATH, env => {}, port => N, tls => [...],
-# unready => 1): args are options of redis-server, "--maxmemory", "2mb"; with
-# those of tls the port is one of TLS. Returns when it answers, unless it is not
-# expected to (unready).
+# start(args => [...], conf => TEXT, binary => PATH, env => {}, port => N, tls =>
+# [...], unready => 1): args are options of redis-server, "--maxmemory", "2mb",
+# conf is a file of its own that it may change; with those of tls the port is
+# one of TLS. Returns when it answers, unless it is not expected to (unready).
 sub start {
     my ($class, %options) = @_;
 
@@ -50,6 +50,12 @@ sub start {
     # nginx's workers may be another user
     chmod 0755, $self->{root}, $self->{sockets};
     push @running, $self;
+
+    if (defined $self->{conf}) {
+        open my $file, '>', "$self->{root}/conf" or die "conf: $!";
+        print $file $self->{conf};
+        close $file;
+    }
 
     # somebody else may take the port before it does
     for (1 .. 5) {
@@ -113,7 +119,8 @@ sub free_port {
 sub run {
     my ($self, @more) = @_;
     my @command = (
-        $self->{binary}, '--bind', '127.0.0.1',
+        $self->{binary}, defined $self->{conf} ? "$self->{root}/conf" : (),
+        '--bind', '127.0.0.1',
         $self->{tls} ? ('--port', 0, '--tls-port', $self->{port},
                         @{$self->{tls}})
                      : ('--port', $self->{port}),

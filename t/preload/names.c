@@ -1,8 +1,8 @@
 
 /*
  * Preloaded into an nginx: the name SLIDEWIN_NAME has the addresses that
- * SLIDEWIN_ADDRESSES says, in that order.  What a machine's own names have is
- * not known.
+ * SLIDEWIN_ADDRESSES says, in that order, or none.  What a machine's own names
+ * have is not known.  Into the file SLIDEWIN_NAMES goes who asked for what.
  */
 
 
@@ -11,12 +11,29 @@
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <netdb.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 
 typedef int (*getaddrinfo_pt)(const char *, const char *,
     const struct addrinfo *, struct addrinfo **);
+
+
+static FILE  *names_log;
+
+
+/* nginx takes the environment from its workers */
+
+__attribute__((constructor))
+static void
+names_open(void)
+{
+    if (getenv("SLIDEWIN_NAMES")) {
+        names_log = fopen(getenv("SLIDEWIN_NAMES"), "a");
+    }
+}
 
 
 int
@@ -32,13 +49,20 @@ getaddrinfo(const char *restrict name, const char *restrict service,
     real = (getaddrinfo_pt) dlsym(RTLD_NEXT, "getaddrinfo");
     wanted = getenv("SLIDEWIN_NAME");
 
+    if (names_log) {
+        (void) fprintf(names_log, "%d %s\n", (int) getpid(),
+                       name ? name : "-");
+        (void) fflush(names_log);
+    }
+
     if (name == NULL || wanted == NULL || strcmp(name, wanted) != 0) {
         return real(name, service, hints, result);
     }
 
     *result = NULL;
     next = result;
-    list = strdup(getenv("SLIDEWIN_ADDRESSES"));
+    list = getenv("SLIDEWIN_ADDRESSES");
+    list = strdup(list ? list : "");
     rc = EAI_NONAME;
 
     for (address = strtok_r(list, ",", &state); address;

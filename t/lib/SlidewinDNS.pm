@@ -1,0 +1,190 @@
+package SlidewinDNS;
+
+# A name server on the loopback that says what it is told, for nginx's resolver.
+
+use strict;
+use warnings;
+
+use IO::Select ();
+use IO::Socket::INET ();
+use POSIX ();
+use SlidewinNginx ();
+use Socket ();
+use Storable ();
+
+my %type = (1 => Socket::AF_INET(), 28 => Socket::AF_INET6());
+
+my @running;
+
+END {
+    my $rc = $?;
+    local ($@, $!);
+    local $SIG{TERM} = local $SIG{INT} = local $SIG{HUP} = 'IGNORE';
+    my @left = grep { $_->{owner} == $$ } @running;
+    $_->stop for @left;
+    $? = $rc;
+}
+
+# A name that was not told anything is answered with NXDOMAIN.
+sub start {
+    my ($class) = @_;
+
+    my $socket = IO::Socket::INET->new(LocalAddr => '127.0.0.1',
+                                       Proto => 'udp')
+        or die "no port for a name server: $!";
+
+    socketpair my $ours, my $theirs, Socket::AF_UNIX(),
+               Socket::SOCK_DGRAM(), Socket::PF_UNSPEC()
+        or die "socketpair: $!";
+
+    my $self = bless {
+        owner => $$, port => $socket->sockport, control => $ours,
+    }, $class;
+
+    my $pid = fork // die "fork: $!";
+
+    if ($pid == 0) {
+        $SIG{$_} = 'DEFAULT' for qw(TERM INT HUP);
+        close $ours;
+        eval { _serve($socket, $theirs) };
+        print {*STDERR} $@ if $@;
+        POSIX::_exit($@ ? 1 : 0);
+    }
+
+    $self->{pid} = $pid;
+    push @running, $self;
+
+    return $self;
+}
+
+sub address { return "127.0.0.1:$_[0]{port}" }
+
+# has NAME, ADDRESS...: of both families, in this order; with no address it is
+# a name that has none
+sub has {
+    my ($self, $name, @addresses) = @_;
+
+    return $self->_ask(set => $name, { addresses => \@addresses });
+}
+
+# fails NAME, CODE: 2 is SERVFAIL, 3 NXDOMAIN
+sub fails {
+    my ($self, $name, $code) = @_;
+
+    return $self->_ask(set => $name, { code => $code });
+}
+
+# it is asked, and says nothing
+sub ignores {
+    my ($self, $name) = @_;
+
+    return $self->_ask(set => $name, { silent => 1 });
+}
+
+# for all answers from now on: seconds they hold, seconds they take
+sub ttl { return $_[0]->_ask(ttl => $_[1]) }
+
+sub delay { return $_[0]->_ask(delay => $_[1]) }
+
+# how often it was asked for a name, A and AAAA together
+sub asked { return $_[0]->_ask(asked => $_[1]) }
+
+sub stop {
+    my ($self) = @_;
+    my $pid = delete $self->{pid} // return;
+
+    kill 'KILL', $pid;
+    waitpid $pid, 0;
+    close $self->{control};
+    @running = grep { $_ != $self } @running;
+
+    return;
+}
+
+sub _ask {
+    my ($self, @question) = @_;
+
+    syswrite $self->{control}, Storable::freeze(\@question);
+    sysread $self->{control}, my $answer, 65536
+        or die "the name server is gone\n";
+
+    return Storable::thaw($answer)->[0];
+}
+
+sub _serve {
+    my ($socket, $control) = @_;
+    my %state = (names => {}, asked => {}, ttl => 1, delay => 0);
+    my $select = IO::Select->new($socket, $control);
+    my @due;
+
+    while (1) {
+        my $wait = @due ? $due[0][0] - SlidewinNginx::now() : undef;
+
+        for my $ready ($select->can_read(defined $wait && $wait < 0 ? 0
+                                                                    : $wait))
+        {
+            if ($ready == $control) {
+                sysread $control, my $bytes, 65536 or return;
+                my $said = _obey(\%state, @{Storable::thaw($bytes)});
+                syswrite $control, Storable::freeze([$said]);
+                next;
+            }
+
+            my $peer = recv $socket, my $query, 4096, 0;
+            my $answer = _answer(\%state, $query) // next;
+
+            push @due, [SlidewinNginx::now() + $state{delay}, $peer, $answer];
+        }
+
+        while (@due && $due[0][0] <= SlidewinNginx::now()) {
+            my (undef, $peer, $answer) = @{shift @due};
+            send $socket, $answer, 0, $peer;
+        }
+    }
+}
+
+sub _obey {
+    my ($state, $verb, @value) = @_;
+
+    return $state->{asked}{$value[0]} // 0 if $verb eq 'asked';
+
+    if ($verb eq 'set') {
+        $state->{names}{$value[0]} = $value[1];
+    } else {
+        $state->{$verb} = $value[0];
+    }
+
+    return 1;
+}
+
+sub _answer {
+    my ($state, $query) = @_;
+    my ($id) = unpack 'n', $query;
+    my ($at, @labels) = (12);
+
+    while (my $length = ord substr $query, $at, 1) {
+        push @labels, substr $query, $at + 1, $length;
+        $at += 1 + $length;
+    }
+
+    my $question = substr $query, 12, $at + 5 - 12;
+    my $asked = unpack 'n', substr $query, $at + 1, 2;
+    my $name = lc join '.', @labels;
+    my $said = $state->{names}{$name} // { code => 3 };
+
+    $state->{asked}{$name}++;
+    return if $said->{silent};
+
+    my $family = $type{$asked} // return;
+    my @records = map {
+        my $bytes = Socket::inet_pton($family, $_);
+        defined $bytes
+            ? pack 'n n n N n/a*', 0xc00c, $asked, 1, $state->{ttl}, $bytes
+            : ();
+    } @{$said->{addresses} // []};
+
+    return pack('n6', $id, 0x8180 | ($said->{code} // 0), 1,
+                scalar @records, 0, 0) . $question . join '', @records;
+}
+
+1;

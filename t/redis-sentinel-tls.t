@@ -1,0 +1,58 @@
+# rediss-sentinel://: the sentinels and whoever they name are spoken to with TLS
+# and nothing else, and must be who they say.
+
+use strict;
+use warnings;
+
+use SlidewinCerts;
+use SlidewinFaults;
+use SlidewinNginx;
+use SlidewinSentinel;
+use Test::More;
+
+my $certs = SlidewinCerts->new;
+my $ca = $certs->authority('ca');
+my $other = $certs->authority('other');
+my $time = 'timeout=5s connect_timeout=5s';
+
+$certs->certificate('redis', by => 'ca', for => 'IP:127.0.0.1');
+
+my $group = SlidewinSentinel->start(
+    replicas => 1, sentinels => 1,
+    tls => $certs->server('redis', '--tls-auth-clients', 'no',
+                          '--tls-ca-cert-file', $ca,
+                          '--tls-replication', 'yes'));
+
+my $faults = SlidewinFaults->start(url => $group->url,
+                                   redis => "ssl_ca=$ca $time");
+
+ok($faults->well, 'the master is found');
+$faults->decides('found');
+is(scalar($faults->nginx->errors(qr/slidewin redis/)), 0, '... without a word');
+$faults->note;
+
+my $first = $group->master;
+
+$group->ask(($group->guards)[0], 'SENTINEL', 'FAILOVER', 'mymaster');
+ok($group->replaced($first), 'it is replaced');
+ok($faults->well(30), '... which is followed');
+$faults->decides('replaced');
+$faults->clean('found');
+
+# An authority that did not sign them, and no TLS.
+
+for (['of somebody else', $group->url, "ssl_ca=$other",
+      qr/its certificate is refused, /],
+     ['no TLS', $group->url =~ s/^rediss/redis/r, '', qr/./])
+{
+    my ($name, $url, $parameters, $reason) = @$_;
+
+    $faults = SlidewinFaults->start(url => $url, redis => "$parameters $time");
+    $faults->fails($name);
+    ok($faults->nginx->logged(qr/slidewin redis "sentinels of mymaster" cannot be reached: $reason/, 10),
+       '... the log says why');
+    $faults->client->close;
+    $faults->nginx->stop(name => $name);
+}
+
+done_testing();
