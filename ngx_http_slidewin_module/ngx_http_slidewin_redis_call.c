@@ -133,11 +133,10 @@ ngx_http_slidewin_redis_call_under_way(ngx_http_slidewin_redis_call_t *rcall)
 static ngx_int_t
 ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
 {
+    int64_t                             now;
     ngx_int_t                           rc;
     ngx_str_t                          *text;
-    ngx_uint_t                          i;
     ngx_http_slidewin_call_t           *call;
-    ngx_http_slidewin_claim_t          *claim;
     ngx_http_slidewin_redis_node_t     *node;
     ngx_http_slidewin_redis_script_e    script;
     ngx_http_slidewin_redis_command_t   cmd;
@@ -148,7 +147,7 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
 
     if (rcall->verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_RESET) {
         ngx_http_slidewin_redis_arg(&cmd, "DEL", 3);
-        ngx_http_slidewin_redis_arg_keys(&cmd, node->redis, call);
+        ngx_http_slidewin_redis_arg_keys(&cmd, node->redis, call, 0);
 
     } else {
 
@@ -165,19 +164,16 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
                                         NGX_HTTP_SLIDEWIN_REDIS_SHA_LEN);
         }
 
-        ngx_http_slidewin_redis_arg_number(&cmd, (int64_t) call->n);
-        ngx_http_slidewin_redis_arg_keys(&cmd, node->redis, call);
-        ngx_http_slidewin_redis_arg_number(&cmd, rcall->number);
-        ngx_http_slidewin_redis_arg_number(&cmd,
-                             ngx_http_slidewin_redis_greet_time(&node->conn));
+        ngx_http_slidewin_redis_arg_keys(&cmd, node->redis, call, 1);
 
-        for (i = 0; i < call->n; i++) {
-            claim = call->claims[i];
+        now = ngx_http_slidewin_redis_greet_time(&node->conn);
 
-            ngx_http_slidewin_redis_arg_policy(&cmd, claim,
-                script == NGX_HTTP_SLIDEWIN_REDIS_GIVE_BACK
-                    ? claim->verdict.stamp
-                    : claim->dry_run);
+        if (script == NGX_HTTP_SLIDEWIN_REDIS_GIVE_BACK) {
+            ngx_http_slidewin_redis_arg_give_back(&cmd, call, rcall->number,
+                                                  now);
+        } else {
+            ngx_http_slidewin_redis_arg_take(&cmd, call, 1, rcall->number,
+                                             now);
         }
     }
 
@@ -461,12 +457,13 @@ ngx_http_slidewin_redis_call_understand(ngx_http_slidewin_redis_call_t *rcall,
 
         /* its number, and no verdicts */
 
-        rc = ngx_http_slidewin_redis_verdicts(NULL, rcall->number, reply);
+        rc = ngx_http_slidewin_redis_verdicts(NULL, 1, 1, rcall->number,
+                                              reply);
         break;
 
     default: /* NGX_HTTP_SLIDEWIN_REDIS_VERB_TAKE */
-        rc = ngx_http_slidewin_redis_verdicts(rcall->call, rcall->number,
-                                              reply);
+        rc = ngx_http_slidewin_redis_verdicts(rcall->call, 1, 1,
+                                              rcall->number, reply);
         break;
     }
 
