@@ -162,7 +162,7 @@ ngx_http_slidewin_redis_verdicts(ngx_http_slidewin_call_t *call,
     for (k = 0; k < call->n; k++) {
         claim = call->claims[k];
         claim->counted = ((int64_t) nth <= taken[k].counted);
-        claim->ahead = (nth == times) ? taken[k].ahead : 0;
+        claim->ahead = (nth == 1) ? taken[k].ahead : 0;
     }
 
     return NGX_OK;

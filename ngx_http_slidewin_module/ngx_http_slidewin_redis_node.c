@@ -27,6 +27,8 @@ ngx_http_slidewin_redis_node_start(ngx_http_slidewin_redis_node_t *node,
     ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_redis_place_t *place)
 {
     ngx_queue_init(&node->waiting);
+    ngx_rbtree_init(&node->groups, &node->sentinel,
+                    ngx_str_rbtree_insert_value);
 
     node->redis = redis;
 
@@ -72,6 +74,15 @@ ngx_http_slidewin_redis_node_open(ngx_http_slidewin_redis_node_t *node,
            && !(node->conn.doubtful && node->calls)
            && sw_breaker_allows(&node->breaker,
                                 ngx_http_slidewin_clock_ms());
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_redis_node_well(ngx_http_slidewin_redis_node_t *node)
+{
+    return node->breaker.state == SW_BREAKER_CLOSED
+           && (node->conn.state == NGX_HTTP_SLIDEWIN_REDIS_READY
+               || !node->conn.failed);
 }
 
 

@@ -38,6 +38,8 @@ typedef struct {
     ngx_http_slidewin_redis_t         *redis;
     sw_breaker_t                       breaker;
     ngx_queue_t                        waiting;    /* to be sent when ready */
+    ngx_rbtree_t                       groups;     /* of checks under way */
+    ngx_rbtree_node_t                  sentinel;
     ngx_uint_t                         calls;      /* checks under way */
     ngx_uint_t                         amends;     /* and changes */
     time_t                             logged;     /* the last bad answer */

@@ -3,7 +3,8 @@ package SlidewinFake;
 # A Redis that misbehaves as it is told. It greets as a real one does (AUTH,
 # SELECT, SCRIPT LOAD, TIME), answers checks by a model of lua/take.lua, and
 # leaves either to the code of a mode. A mode is chosen for all by mode(), or
-# for one client by bearing the name of its key.
+# for one client by bearing the name of its key. Clients "name.1", "name.2" are
+# treated alike, and counted as one by checks().
 
 use strict;
 use warnings;
@@ -461,7 +462,7 @@ sub _obey {
     return $self->hold($command) if @{$self->{held}} && $verb !~ /^EVAL/;
 
     if ($verb =~ /^EVAL/) {
-        my ($client) = $command->[3] =~ /\{(.*)\}/s;
+        my ($client) = $command->[3] =~ /\{([^.]*).*\}/s;
         my $mode = exists $server->{modes}{$client} ? $client : undef;
 
         return $self->give_back($command)
