@@ -35,7 +35,8 @@ ngx_http_slidewin_edge_leases(ngx_http_slidewin_entry_t *entry)
     entry->claim.ahead = 0;
 
     if (!ngx_http_slidewin_edge_concerns(entry) || entry->policy->lease == 0
-        || !ngx_http_slidewin_lease_take(&entry->claim, entry->policy->lease))
+        || !ngx_http_slidewin_lease_take(&entry->claim, entry->store,
+                                         entry->policy->lease))
     {
         return 0;
     }

@@ -53,6 +53,9 @@ static ngx_http_slidewin_lease_t *ngx_http_slidewin_lease_open(
     ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_claim_t *claim);
 static void ngx_http_slidewin_lease_close(ngx_http_slidewin_visit_t *visit);
 static int64_t ngx_http_slidewin_lease_span(const sw_policy_t *policy);
+static void ngx_http_slidewin_lease_count(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_claim_t *claim,
+    int64_t now);
 static int64_t ngx_http_slidewin_lease_wish(ngx_http_slidewin_lease_t *lease,
     int64_t cost, int64_t span, int64_t now);
 static void ngx_http_slidewin_lease_end(ngx_http_slidewin_visit_t *visit,
@@ -64,12 +67,12 @@ static void ngx_http_slidewin_lease_timer(ngx_event_t *ev);
 
 ngx_uint_t
 ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
-    int64_t percent)
+    ngx_http_slidewin_store_t *store, int64_t percent)
 {
     int64_t                     now, span, most, wish;
     ngx_uint_t                  taken;
-    sw_verdict_t               *verdict;
     ngx_http_slidewin_lease_t  *lease;
+    ngx_http_slidewin_rest_t    rest;
     ngx_http_slidewin_visit_t   visit;
 
     span = ngx_http_slidewin_lease_span(&claim->policy);
@@ -80,6 +83,7 @@ ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
 
     now = ngx_http_slidewin_clock_ms();
     taken = 0;
+    rest.claim.cost = 0;
 
     lease = ngx_http_slidewin_lease_open(&visit, claim);
 
@@ -90,24 +94,7 @@ ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
     }
 
     if (now < lease->ends && claim->cost <= lease->left) {
-        verdict = &claim->verdict;
-
-        lease->left -= claim->cost;
-        lease->used += claim->cost;
-
-        if (lease->left == 0) {
-            ngx_http_slidewin_zone_done(&visit, &lease->memo);
-        }
-
-        ngx_http_slidewin_echo_tell(&lease->echo, &claim->policy, now,
-                                    verdict);
-
-        verdict->admitted = 1;
-        verdict->remaining += lease->left;
-        verdict->level -= lease->left * verdict->scale;
-        verdict->stamp = lease->stamp;
-
-        claim->counted = 1;
+        ngx_http_slidewin_lease_count(&visit, lease, claim, now);
         taken = 1;
         goto done;
     }
@@ -121,11 +108,45 @@ ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
         lease->asking = now + span;
     }
 
+    /* the store hears of what is left before it is asked for more */
+
+    if (wish || now >= lease->ends) {
+        ngx_http_slidewin_lease_end(&visit, lease, &rest);
+    }
+
 done:
 
     ngx_http_slidewin_lease_close(&visit);
+    ngx_http_slidewin_lease_hand_back(&rest, claim, store);
 
     return taken;
+}
+
+
+static void
+ngx_http_slidewin_lease_count(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_claim_t *claim,
+    int64_t now)
+{
+    sw_verdict_t  *verdict;
+
+    lease->left -= claim->cost;
+    lease->used += claim->cost;
+
+    if (lease->left == 0) {
+        ngx_http_slidewin_zone_done(visit, &lease->memo);
+    }
+
+    verdict = &claim->verdict;
+
+    ngx_http_slidewin_echo_tell(&lease->echo, &claim->policy, now, verdict);
+
+    verdict->admitted = 1;
+    verdict->remaining += lease->left;
+    verdict->level -= lease->left * verdict->scale;
+    verdict->stamp = lease->stamp;
+
+    claim->counted = 1;
 }
 
 
@@ -143,15 +164,15 @@ ngx_http_slidewin_lease_wish(ngx_http_slidewin_lease_t *lease, int64_t cost,
         return 0;
     }
 
+    if (lease->size == 0) {
+        return (now < lease->asked + span) ? cost : 0;
+    }
+
     if (now < lease->ends) {
         return 2 * lease->size;
     }
 
-    if (lease->size && now < lease->ends + span) {
-        return lease->used;
-    }
-
-    return (now < lease->asked + span) ? cost : 0;
+    return (now < lease->ends + span) ? lease->used : 0;
 }
 
 

@@ -17,7 +17,7 @@
  * limit at most.  If not, the store is to be asked, and for what is ahead.
  */
 ngx_uint_t ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
-    int64_t percent);
+    ngx_http_slidewin_store_t *store, int64_t percent);
 
 /* the store has counted the claim, and what is ahead, asked at that time */
 void ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,

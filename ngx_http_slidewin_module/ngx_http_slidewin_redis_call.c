@@ -134,12 +134,16 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_node_t *node,
     ngx_queue_init(&rcall->passengers);
     ngx_queue_init(&rcall->followers);
 
-    rcall->group.str.len = name.len;
-    rcall->group.str.data = (u_char *) &rcall[1];
-    ngx_memcpy(rcall->group.str.data, name.data, name.len);
-    rcall->group.node.key = ngx_murmur_hash2(name.data, name.len);
+    leader = NULL;
 
-    leader = ngx_http_slidewin_redis_call_leader(rcall);
+    if (name.len) {
+        rcall->group.str.len = name.len;
+        rcall->group.str.data = (u_char *) &rcall[1];
+        rcall->group.node.key = ngx_murmur_hash2(name.data, name.len);
+        ngx_memcpy(&rcall[1], name.data, name.len);
+
+        leader = ngx_http_slidewin_redis_call_leader(rcall);
+    }
 
     if (leader) {
         ngx_queue_insert_tail(&leader->followers, &rcall->queue);
@@ -170,10 +174,6 @@ ngx_http_slidewin_redis_call_leader(ngx_http_slidewin_redis_call_t *rcall)
 {
     ngx_str_node_t  *sn;
 
-    if (rcall->group.str.len == 0) {
-        return NULL;
-    }
-
     sn = ngx_str_rbtree_lookup(&rcall->node->groups, &rcall->group.str,
                                (uint32_t) rcall->group.node.key);
 
@@ -198,7 +198,7 @@ ngx_http_slidewin_redis_call_lead(ngx_http_slidewin_redis_call_t *rcall)
 static ngx_int_t
 ngx_http_slidewin_redis_call_submit(ngx_http_slidewin_redis_call_t *rcall)
 {
-    if (rcall->node->conn.state == NGX_HTTP_SLIDEWIN_REDIS_READY) {
+    if (ngx_http_slidewin_redis_conn_open(&rcall->node->conn)) {
         return ngx_http_slidewin_redis_call_send(rcall);
     }
 

@@ -329,6 +329,15 @@ ngx_http_slidewin_redis_conn_leave(ngx_http_slidewin_redis_conn_t *c)
 }
 
 
+ngx_uint_t
+ngx_http_slidewin_redis_conn_open(ngx_http_slidewin_redis_conn_t *c)
+{
+    return c->state == NGX_HTTP_SLIDEWIN_REDIS_READY && c->event.context
+           && !(c->event.context->c.flags
+                & (REDIS_DISCONNECTING|REDIS_FREEING));
+}
+
+
 ngx_int_t
 ngx_http_slidewin_redis_conn_send(ngx_http_slidewin_redis_conn_t *c,
     redisCallbackFn *callback, void *data, int argc, const char **argv,

@@ -74,6 +74,10 @@ void ngx_http_slidewin_redis_conn_located(ngx_http_slidewin_redis_conn_t *c,
 void ngx_http_slidewin_redis_conn_astray(ngx_http_slidewin_redis_conn_t *c,
     const char *reason);
 
+/* whether it may send now; hiredis may be about to end it */
+ngx_uint_t ngx_http_slidewin_redis_conn_open(
+    ngx_http_slidewin_redis_conn_t *c);
+
 /*
  * Sends a command.  The callback is called once if NGX_OK was returned, never
  * if NGX_ERROR was; its reply is NULL if the connection is lost.
