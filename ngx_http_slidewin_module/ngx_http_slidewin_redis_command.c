@@ -111,7 +111,7 @@ ngx_http_slidewin_redis_verdicts(ngx_http_slidewin_call_t *call,
     ngx_http_slidewin_claim_t  *claim;
 
     if (reply->type != REDIS_REPLY_STRING
-        || reply->len < SW_PROTO_HEAD * SW_PROTO_NUMBER
+        || reply->len < SW_PROTO_HEAD
         || sw_proto_get(reply->str) != number)
     {
         return NGX_ERROR;
@@ -122,7 +122,7 @@ ngx_http_slidewin_redis_verdicts(ngx_http_slidewin_call_t *call,
     }
 
     now = sw_proto_get(reply->str + SW_PROTO_NUMBER);
-    p = reply->str + SW_PROTO_HEAD * SW_PROTO_NUMBER;
+    p = reply->str + SW_PROTO_HEAD;
     last = reply->str + reply->len;
 
     asked.times = (int64_t) times;

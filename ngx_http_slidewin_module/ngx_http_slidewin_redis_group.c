@@ -20,7 +20,7 @@ ngx_http_slidewin_redis_group_name(ngx_http_slidewin_call_t *call,
 {
     char                       *p, *last;
     size_t                      len;
-    ngx_uint_t                  i;
+    ngx_uint_t                  i, zone;
     ngx_http_slidewin_claim_t  *claim;
 
     static char  buffer[NGX_HTTP_SLIDEWIN_REDIS_GROUP_NAME_MAX];
@@ -33,15 +33,16 @@ ngx_http_slidewin_redis_group_name(ngx_http_slidewin_call_t *call,
 
     for (i = 0; i < call->n; i++) {
         claim = call->claims[i];
+        zone = (ngx_uint_t) claim->zone;
 
-        len = sizeof(claim->zone) + SW_PROTO_POLICY + SW_PROTO_NUMBER
+        len = sizeof(ngx_uint_t) + SW_PROTO_POLICY + SW_PROTO_NUMBER
               + claim->key.len;
 
         if (claim->dry_run || (size_t) (last - p) < len) {
             return;
         }
 
-        p = (char *) ngx_cpymem(p, &claim->zone, sizeof(claim->zone));
+        p = (char *) ngx_cpymem(p, &zone, sizeof(ngx_uint_t));
         p = sw_proto_put_policy(p, &claim->policy, claim->cost);
         p = sw_proto_put(p, (int64_t) claim->key.len);
         p = (char *) ngx_cpymem(p, claim->key.data, claim->key.len);

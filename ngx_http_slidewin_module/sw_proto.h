@@ -23,8 +23,8 @@
 #define SW_PROTO_POLICY     (1 + 4 * SW_PROTO_NUMBER)
 #define SW_PROTO_CLAIM      (SW_PROTO_POLICY + 2 * SW_PROTO_NUMBER)
 
-/* numbers of a reply before those of the policies, and the most of one */
-#define SW_PROTO_HEAD       2
+/* bytes of a reply before the policies, and the most numbers of one */
+#define SW_PROTO_HEAD       ((size_t) 2 * SW_PROTO_NUMBER)
 #define SW_PROTO_MOST       (2 + 1 + SW_SLICES_MAX + 1)
 
 
