@@ -190,14 +190,14 @@ ngx_http_slidewin_settle(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
 }
 
 
-/* refusals that are known before a store is asked, and before any counts */
+/* all refusals that are known before a store is asked, and any counts */
 
 static void
 ngx_http_slidewin_foresee(ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_http_slidewin_entry_t  *entry;
 
-    for (entry = ctx->entries; entry && !ctx->refused; entry = entry->next) {
+    for (entry = ctx->entries; entry; entry = entry->next) {
 
         if (entry->settled) {
             continue;

@@ -15,9 +15,12 @@
 #define NGX_HTTP_SLIDEWIN_LEASE_PART     10
 #define NGX_HTTP_SLIDEWIN_LEASE_MAX      1000
 
-/* at least between two looks for those that have ended, ms; seen to at once */
+/* at least between two looks for those that have ended, ms */
 #define NGX_HTTP_SLIDEWIN_LEASE_WATCH    50
+
+/* seen to at once, and by the last worker */
 #define NGX_HTTP_SLIDEWIN_LEASE_ENDED    256
+#define NGX_HTTP_SLIDEWIN_LEASE_LEFT     4096
 
 /* whoever has a longer name asks every time */
 #define NGX_HTTP_SLIDEWIN_LEASE_KEY_MAX  512
@@ -63,6 +66,8 @@ static void ngx_http_slidewin_lease_end(ngx_http_slidewin_visit_t *visit,
 static void ngx_http_slidewin_lease_hand_back(ngx_http_slidewin_rest_t *rest,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_store_t *store);
 static void ngx_http_slidewin_lease_timer(ngx_event_t *ev);
+static void ngx_http_slidewin_lease_see_to(ngx_http_slidewin_policy_t *policy,
+    int64_t now, ngx_uint_t most);
 
 
 ngx_uint_t
@@ -385,6 +390,20 @@ ngx_http_slidewin_lease_watch(ngx_http_slidewin_policy_t *policy)
     ev->cancelable = 1;
 
     ngx_add_timer(ev, policy->lease_watch);
+
+    ngx_http_slidewin_zone_enter(policy->zone);
+}
+
+
+/* the last one waits for no lease to end, nor for Redis */
+
+void
+ngx_http_slidewin_lease_leave(ngx_http_slidewin_policy_t *policy)
+{
+    if (ngx_http_slidewin_zone_leave(policy->zone)) {
+        ngx_http_slidewin_lease_see_to(policy, INT64_MAX,
+                                       NGX_HTTP_SLIDEWIN_LEASE_LEFT);
+    }
 }
 
 
@@ -396,22 +415,31 @@ ngx_http_slidewin_lease_watch(ngx_http_slidewin_policy_t *policy)
 static void
 ngx_http_slidewin_lease_timer(ngx_event_t *ev)
 {
-    int64_t                      now;
-    ngx_uint_t                   n;
-    ngx_http_slidewin_claim_t    claim;
-    ngx_http_slidewin_lease_t   *lease;
     ngx_http_slidewin_policy_t  *policy;
-    ngx_http_slidewin_rest_t     rest;
-    ngx_http_slidewin_visit_t    visit;
 
     policy = ev->data;
+
+    ngx_http_slidewin_lease_see_to(policy, ngx_http_slidewin_clock_ms(),
+                                   NGX_HTTP_SLIDEWIN_LEASE_ENDED);
+
+    ngx_add_timer(ev, policy->lease_watch);
+}
+
+
+static void
+ngx_http_slidewin_lease_see_to(ngx_http_slidewin_policy_t *policy,
+    int64_t now, ngx_uint_t most)
+{
+    ngx_uint_t                  n;
+    ngx_http_slidewin_claim_t   claim;
+    ngx_http_slidewin_lease_t  *lease;
+    ngx_http_slidewin_rest_t    rest;
+    ngx_http_slidewin_visit_t   visit;
 
     claim.zone = policy->zone;
     claim.name = policy->name;
 
-    now = ngx_http_slidewin_clock_ms();
-
-    for (n = 0; n < NGX_HTTP_SLIDEWIN_LEASE_ENDED; n++) {
+    for (n = 0; n < most; n++) {
 
         ngx_http_slidewin_zone_attend(&visit, policy->zone);
         ngx_http_slidewin_zone_lock(&visit);
@@ -431,6 +459,4 @@ ngx_http_slidewin_lease_timer(ngx_event_t *ev)
 
         ngx_http_slidewin_lease_hand_back(&rest, &claim, policy->store);
     }
-
-    ngx_add_timer(ev, policy->lease_watch);
 }

@@ -28,8 +28,9 @@ ngx_uint_t ngx_http_slidewin_lease_return(ngx_http_slidewin_claim_t *claim);
 
 void ngx_http_slidewin_lease_forget(ngx_http_slidewin_claim_t *claim);
 
-/* a worker's: sees to leases that have ended */
+/* a worker's: sees to leases that have ended, until it leaves */
 void ngx_http_slidewin_lease_watch(ngx_http_slidewin_policy_t *policy);
+void ngx_http_slidewin_lease_leave(ngx_http_slidewin_policy_t *policy);
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_LEASE_H_INCLUDED_ */

@@ -141,12 +141,21 @@ ngx_http_slidewin_exit_process(ngx_cycle_t *cycle)
 {
     ngx_uint_t                       i;
     ngx_http_slidewin_store_t      **stores;
+    ngx_http_slidewin_policy_t     **policies;
     ngx_http_slidewin_main_conf_t   *smcf;
 
     smcf = ngx_http_slidewin_process_conf(cycle);
 
     if (smcf == NULL) {
         return;
+    }
+
+    policies = smcf->policies.elts;
+
+    for (i = 0; i < smcf->policies.nelts; i++) {
+        if (policies[i]->lease && policies[i]->store->used) {
+            ngx_http_slidewin_lease_leave(policies[i]);
+        }
     }
 
     stores = smcf->stores.elts;

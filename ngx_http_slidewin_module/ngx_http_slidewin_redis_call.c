@@ -219,8 +219,7 @@ static ngx_int_t
 ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
 {
     int64_t                             now;
-    ngx_int_t                           rc;
-    ngx_str_t                          *text;
+    ngx_str_t                           text;
     ngx_queue_t                        *q;
     ngx_http_slidewin_call_t           *call;
     ngx_http_slidewin_redis_call_t     *passenger;
@@ -243,9 +242,9 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
         script = ngx_http_slidewin_redis_call_script(rcall->verb, call);
 
         if (rcall->retried) {
-            text = &ngx_http_slidewin_redis_scripts[script];
+            text = ngx_http_slidewin_redis_scripts[script];
             ngx_http_slidewin_redis_arg(&cmd, "EVAL", 4);
-            ngx_http_slidewin_redis_arg(&cmd, (char *) text->data, text->len);
+            ngx_http_slidewin_redis_arg(&cmd, (char *) text.data, text.len);
 
         } else {
             ngx_http_slidewin_redis_arg(&cmd, "EVALSHA", 7);
@@ -266,12 +265,13 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
         }
     }
 
-    rc = ngx_http_slidewin_redis_conn_send(&node->conn,
-                                           ngx_http_slidewin_redis_call_replied,
-                                           rcall, cmd.argc, cmd.argv,
-                                           cmd.lens);
-    if (rc != NGX_OK) {
-        return rc;
+    if (ngx_http_slidewin_redis_command_text(&cmd, &text) != NGX_OK
+        || ngx_http_slidewin_redis_conn_write(&node->conn,
+                                          ngx_http_slidewin_redis_call_replied,
+                                          rcall, &text)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
     }
 
     rcall->sent = 1;

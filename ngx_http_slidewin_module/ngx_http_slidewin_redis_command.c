@@ -7,6 +7,8 @@
 #include "sw_rate.h"
 
 
+static u_char *ngx_http_slidewin_redis_command_length(u_char *p, u_char what,
+    size_t n);
 static ngx_uint_t ngx_http_slidewin_redis_all_or_none(
     ngx_http_slidewin_call_t *call, ngx_uint_t times,
     sw_proto_taken_t *taken);
@@ -95,6 +97,68 @@ ngx_http_slidewin_redis_arg_give_back(ngx_http_slidewin_redis_command_t *cmd,
     }
 
     ngx_http_slidewin_redis_arg(cmd, cmd->numbers, p - cmd->numbers);
+}
+
+
+/* as hiredis would, but without an allocation and a format for each */
+
+ngx_int_t
+ngx_http_slidewin_redis_command_text(ngx_http_slidewin_redis_command_t *cmd,
+    ngx_str_t *text)
+{
+    int      i;
+    size_t   len;
+    u_char  *p;
+
+    static u_char  buffer[NGX_HTTP_SLIDEWIN_REDIS_COMMAND_MAX];
+
+    len = sizeof("*") + NGX_SIZE_T_LEN + 2;
+
+    for (i = 0; i < cmd->argc; i++) {
+        len += sizeof("$") + NGX_SIZE_T_LEN + 2 + cmd->lens[i] + 2;
+    }
+
+    if (len > NGX_HTTP_SLIDEWIN_REDIS_COMMAND_MAX) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_http_slidewin_redis_command_length(buffer, '*',
+                                               (size_t) cmd->argc);
+
+    for (i = 0; i < cmd->argc; i++) {
+        p = ngx_http_slidewin_redis_command_length(p, '$', cmd->lens[i]);
+        p = ngx_cpymem(p, cmd->argv[i], cmd->lens[i]);
+
+        *p++ = CR;
+        *p++ = LF;
+    }
+
+    text->data = buffer;
+    text->len = p - buffer;
+
+    return NGX_OK;
+}
+
+
+static u_char *
+ngx_http_slidewin_redis_command_length(u_char *p, u_char what, size_t n)
+{
+    u_char  digits[NGX_SIZE_T_LEN], *digit;
+
+    digit = digits + NGX_SIZE_T_LEN;
+
+    do {
+        *--digit = (u_char) ('0' + n % 10);
+        n /= 10;
+    } while (n);
+
+    *p++ = what;
+    p = ngx_cpymem(p, digit, digits + NGX_SIZE_T_LEN - digit);
+
+    *p++ = CR;
+    *p++ = LF;
+
+    return p;
 }
 
 

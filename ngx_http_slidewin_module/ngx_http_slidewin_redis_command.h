@@ -16,6 +16,9 @@
 /* EVALSHA sha n, the keys, the numbers */
 #define NGX_HTTP_SLIDEWIN_REDIS_ARGS  (3 + NGX_HTTP_SLIDEWIN_CLAIMS_MAX + 1)
 
+/* a script, the keys and the numbers */
+#define NGX_HTTP_SLIDEWIN_REDIS_COMMAND_MAX  65536
+
 #define NGX_HTTP_SLIDEWIN_REDIS_KEY                                           \
     (SW_REDIS_KEY_LEN + NGX_HTTP_SLIDEWIN_NAME_MAX                            \
      + NGX_HTTP_SLIDEWIN_NAME_MAX)
@@ -51,6 +54,10 @@ void ngx_http_slidewin_redis_arg_take(ngx_http_slidewin_redis_command_t *cmd,
 void ngx_http_slidewin_redis_arg_give_back(
     ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_call_t *call,
     int64_t number, int64_t now);
+
+/* as it is sent, until the next one; NGX_ERROR if it is too long */
+ngx_int_t ngx_http_slidewin_redis_command_text(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_str_t *text);
 
 /*
  * The verdicts of the claims from the answer to the call of that number, which

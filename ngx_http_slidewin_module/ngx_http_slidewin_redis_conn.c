@@ -357,6 +357,24 @@ ngx_http_slidewin_redis_conn_send(ngx_http_slidewin_redis_conn_t *c,
 }
 
 
+ngx_int_t
+ngx_http_slidewin_redis_conn_write(ngx_http_slidewin_redis_conn_t *c,
+    redisCallbackFn *callback, void *data, ngx_str_t *text)
+{
+    if (c->event.context == NULL
+        || redisAsyncFormattedCommand(c->event.context, callback, data,
+                                      (char *) text->data, text->len)
+           != REDIS_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    c->pending++;
+
+    return NGX_OK;
+}
+
+
 void
 ngx_http_slidewin_redis_conn_received(ngx_http_slidewin_redis_conn_t *c)
 {
@@ -483,6 +501,12 @@ void
 ngx_http_slidewin_redis_conn_stop(ngx_http_slidewin_redis_conn_t *c)
 {
     redisAsyncContext  *context;
+
+    /* what was said last is not waited for, but it goes */
+
+    if (ngx_http_slidewin_redis_conn_open(c)) {
+        redisAsyncHandleWrite(c->event.context);
+    }
 
     c->exiting = 1;
     c->state = NGX_HTTP_SLIDEWIN_REDIS_DOWN;

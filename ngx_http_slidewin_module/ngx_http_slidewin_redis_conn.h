@@ -86,6 +86,11 @@ ngx_int_t ngx_http_slidewin_redis_conn_send(ngx_http_slidewin_redis_conn_t *c,
     redisCallbackFn *callback, void *data, int argc, const char **argv,
     const size_t *lens);
 
+/* the same with one that is written out already */
+ngx_int_t ngx_http_slidewin_redis_conn_write(
+    ngx_http_slidewin_redis_conn_t *c, redisCallbackFn *callback, void *data,
+    ngx_str_t *text);
+
 /* every callback is to call this first: counts, finds what is too much */
 void ngx_http_slidewin_redis_conn_received(ngx_http_slidewin_redis_conn_t *c);
 

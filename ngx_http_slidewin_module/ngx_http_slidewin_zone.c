@@ -45,6 +45,7 @@ struct ngx_http_slidewin_shctx_s {
     ngx_queue_t                 queue;
     ngx_queue_t                 due;
     ngx_atomic_t                denies;      /* until, ms */
+    ngx_atomic_t                workers;
     ngx_atomic_t                links;
     ngx_uint_t                  forgotten;   /* clients, to make room */
     int64_t                     full_logged;
@@ -119,6 +120,28 @@ ngx_http_slidewin_zone_attend(ngx_http_slidewin_visit_t *visit,
     visit->sh = NULL;
     visit->full = 0;
     visit->repaired = 0;
+}
+
+
+void
+ngx_http_slidewin_zone_enter(ngx_http_slidewin_zone_t *zone)
+{
+    ngx_http_slidewin_shctx_t  *sh;
+
+    sh = zone->shpool->data;
+
+    (void) ngx_atomic_fetch_add(&sh->workers, 1);
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_zone_leave(ngx_http_slidewin_zone_t *zone)
+{
+    ngx_http_slidewin_shctx_t  *sh;
+
+    sh = zone->shpool->data;
+
+    return ngx_atomic_fetch_add(&sh->workers, -1) == 1;
 }
 
 

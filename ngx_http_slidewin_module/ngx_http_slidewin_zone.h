@@ -70,6 +70,13 @@ void ngx_http_slidewin_zone_visit(ngx_http_slidewin_visit_t *visit,
 void ngx_http_slidewin_zone_attend(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_zone_t *zone);
 
+/*
+ * Workers that use it come and go.  Whether the one that goes is the last: it
+ * is not, if ever one was killed.
+ */
+void ngx_http_slidewin_zone_enter(ngx_http_slidewin_zone_t *zone);
+ngx_uint_t ngx_http_slidewin_zone_leave(ngx_http_slidewin_zone_t *zone);
+
 /* without the lock: whether there may be a denial at that time */
 ngx_uint_t ngx_http_slidewin_zone_denies(ngx_http_slidewin_zone_t *zone,
     int64_t now);

@@ -181,6 +181,30 @@ $nginx->stop(allow => qr/exited on signal 9/);
 }
 
 
+# The last worker that leaves hands back what is left.
+{
+    my $peeks = SlidewinNginx->start(conf($redis->url, '20s'));
+    my %used;
+
+    for my $algorithm (@algorithms) {
+        $nginx = SlidewinNginx->start(workers => 2, conf($redis->url, '20s'));
+        my $client = $nginx->client;
+        my $k = fresh();
+
+        heat($client, $algorithm, 'warm' . fresh());
+        $used{$k} = [$algorithm, heat($client, $algorithm, $k)];
+        $client->close;
+        $nginx->stop(name => "$algorithm, the last");
+    }
+
+    $nginx = $peeks;
+    becomes($used{$_}[0], $_, $used{$_}[1],
+            "$used{$_}[0]: what was not used came back at the end")
+        for sort keys %used;
+    $nginx->stop;
+}
+
+
 # A full zone forgets leases, and nothing else comes of it.
 {
     $nginx = SlidewinNginx->start(
