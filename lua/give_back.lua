@@ -1,12 +1,12 @@
 -- give back: uncounts what a take counted, unless it has left already.
 --
 -- KEYS[i]   the client of policy i; all of one slot
--- ARGV[1]   number of the call, echoed
--- ARGV[2]   the time in ms, 0 for this server's own
--- ARGV[..]  of each policy: algorithm, limit, window in ms, slices, cost, the
---           time the take was counted at
+-- ARGV[1]   numbers of 7 bytes each, as take has them:
+--           number of the call, echoed, the time in ms, 0 for this server's own
+--           and of each policy: algorithm, limit, window in ms, slices, cost,
+--           the time the take was counted at
 --
--- reply     { number, time }
+-- reply     number, time
 --
 -- What another policy has counted anew since is left alone: it is not known
 -- where the units went. So is a value that is none of ours.
@@ -14,7 +14,7 @@
 local floor, min = math.floor, math.min
 local pack, unpack = struct.pack, struct.unpack
 
-local now = tonumber(ARGV[2])
+local number, now = unpack('<I7I7', ARGV[1])
 
 if now == 0 then
     local t = redis.call('TIME')
@@ -105,14 +105,13 @@ local function without(text, kind, w, n, cost, stamp)
 end
 
 for i, key in ipairs(KEYS) do
-    local a = 6 * i - 3
+    local kind, _, w, slices, cost, stamp
+        = unpack('<c1I7I7I7I7I7', ARGV[1], 36 * i - 21)
     local text = redis.call('GET', key)
-    local value = text and without(text, ARGV[a], tonumber(ARGV[a + 2]),
-                                   tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4]),
-                                   tonumber(ARGV[a + 5]))
+    local value = text and without(text, kind, w, slices, cost, stamp)
     if value then
         redis.call('SET', key, value, 'KEEPTTL')
     end
 end
 
-return { tonumber(ARGV[1]), now }
+return pack('<I7I7', number, now)

@@ -1,24 +1,29 @@
--- take: checks all policies of a request and counts all of them or none.
+-- take: checks all policies of a request and counts all of them or none. One
+-- call may stand for several requests that ask for the same, in their order: as
+-- many of them are admitted, from the first on, as would be one by one.
 --
 -- KEYS[i]   the client of policy i; all of one slot
--- ARGV[1]   number of the call, echoed: a reply that is not ours is found out
--- ARGV[2]   the time in ms, 0 for this server's own
--- ARGV[..]  of each policy: algorithm (c counter, f fixed, s strict, l log),
---           limit, window in ms, slices (0 but for strict), cost (0 peeks),
---           dry run (1 or 0)
+-- ARGV[1]   numbers of 7 bytes each, the lowest first:
+--           number of the call, echoed: a reply that is not ours is found out
+--           the time in ms, 0 for this server's own
+--           times, how many requests ask (1 if any policy is in dry run)
+--           and of each policy: algorithm (a letter: c counter, f fixed,
+--           s strict, l log), limit, window in ms, slices (0 but for strict),
+--           cost (0 peeks), dry run (1 or 0), units to count beyond what was
+--           asked for, as many as there is room for, if all are admitted
 --
--- reply     { number, time, and of each policy:
---             admitted (1 or 0), counted (1 or 0), then what is left behind:
+-- reply     numbers of 7 bytes each: number, time, and of each policy:
+--             how many it admits, the units it counted, then what is left:
 --             c, f: index, previous, current
 --             s:    index, units of slices + 1 slots
 --             l:    total, oldest, newest, and the entry whose leaving makes
---                   room for the cost, times in ms, 0 for none }
+--                   room for the cost, times in ms, 0 for none
 --
--- A refused policy that is not in dry run leaves all uncounted; a refused one
--- in dry run leaves those in dry run uncounted. Nothing is written before all
--- is decided: an error leaves no trace. What is not counted is not written, but
--- for a state that a clock set back has left in the future, and one of another
--- window or algorithm that refuses.
+-- A request that a policy refuses which is not in dry run is counted by none; a
+-- refused one in dry run leaves those in dry run uncounted. Nothing is written
+-- before all is decided: an error leaves no trace. What is not counted is not
+-- written, but for a state that a clock set back has left in the future, and
+-- one of another window or algorithm that refuses.
 --
 -- A value begins with the letter of its algorithm and its window:
 --   c, f  window, index, previous, current
@@ -37,7 +42,7 @@ local HEAD = 1024
 -- carried.lua
 -- search.lua
 
-local now = tonumber(ARGV[2])
+local number, now, times = unpack('<I7I7I7', ARGV[1])
 
 if now == 0 then
     local t = redis.call('TIME')
@@ -48,13 +53,12 @@ local function foreign()
     return redis.error_reply('SLIDEWIN a key holds another value')
 end
 
-local plans, enforced, rehearsed = {}, true, true
+local plans, n, rehearsed = {}, times, true
 
 for i = 1, #KEYS do
-    local a = 6 * i - 3
-    local kind, limit, w = ARGV[a], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
-    local key, cost = KEYS[i], tonumber(ARGV[a + 4])
-    local admitted, ahead, p
+    local kind, limit, w, slices, cost, dry, beyond
+        = unpack('<c1I7I7I7I7I7I7', ARGV[1], 43 * i - 21)
+    local key, room, moved, p = KEYS[i]
 
     if kind == 'l' then
         -- entries below first left the window, before is the sum of them
@@ -77,7 +81,7 @@ for i = 1, #KEYS do
             end
 
             if k ~= 'l' or newest - now > w then
-                total, ahead = carried(redis.call('GET', key), now, limit,
+                total, moved = carried(redis.call('GET', key), now, limit,
                                        k == 'l' and w or nil)
                 if not total then
                     return foreign()
@@ -101,44 +105,46 @@ for i = 1, #KEYS do
             before, newest, rewrite = 0, 0, true
         end
 
-        admitted = total + cost <= limit
+        room = limit - total
         p = { time = time, text = text, size = size, count = count,
               first = first, before = before, total = total, newest = newest,
               rewrite = rewrite }
 
     elseif kind == 's' then
-        local n, text = tonumber(ARGV[a + 3]), redis.call('GET', key)
-        local time, index, total, k, v, m, old = now, floor(now * n / w), 0
-        p = { slices = n }
+        local text = redis.call('GET', key)
+        local time, index, total, k, v, m, old
+            = now, floor(now * slices / w), 0
+        p = {}
 
-        for j = 0, n do
+        for j = 0, slices do
             p[j] = 0
         end
 
         if text then
-            if #text == 19 + 7 * n then
+            if #text == 19 + 7 * slices then
                 k, v, m, old = unpack(SLICES, text)
             end
 
-            if k == 's' and v == w and m == n and index >= old - n then
-                for j = max(max(index, old) - n, 0), old do
-                    local units = unpack('<I7', text, 13 + 7 * (j % (n + 1)))
-                    p[j % (n + 1)] = units
-                    total = total + units
+            if k == 's' and v == w and m == slices and index >= old - slices
+            then
+                for j = max(max(index, old) - slices, 0), old do
+                    local slot = j % (slices + 1)
+                    p[slot] = unpack('<I7', text, 13 + 7 * slot)
+                    total = total + p[slot]
                 end
                 if index < old then
-                    time, index = floor((old * w + n - 1) / n), old
+                    time, index = floor((old * w + slices - 1) / slices), old
                 end
             else
-                total, ahead = carried(text, now, limit)
+                total, moved = carried(text, now, limit)
                 if not total then
                     return foreign()
                 end
-                p[index % (n + 1)] = total
+                p[index % (slices + 1)] = total
             end
         end
 
-        admitted = total + cost <= limit
+        room = limit - total
         p.time, p.index = time, index
 
     else
@@ -151,7 +157,7 @@ for i = 1, #KEYS do
             end
 
             if k ~= kind or v ~= w or index < old - 1 then
-                curr, ahead = carried(text, now, limit)
+                curr, moved = carried(text, now, limit)
                 if not curr then
                     return foreign()
                 end
@@ -164,39 +170,45 @@ for i = 1, #KEYS do
             end
         end
 
+        room = limit - curr
         if kind == 'c' then
-            admitted = cost <= limit and prev * (w - time % w)
-                                         + (curr + cost) * w <= limit * w
-        else
-            admitted = curr + cost <= limit
+            room = floor((limit * w - prev * (w - time % w) - curr * w) / w)
         end
         p = { time = time, index = index, prev = prev, curr = curr }
     end
 
-    admitted = admitted or cost == 0
-    if ahead == false then
-        ahead = not admitted
+    local admitted = times
+    if cost > 0 then
+        admitted = min(times, floor(max(room, 0) / cost))
     end
-    p.admitted, p.ahead, p.dry = admitted, ahead, ARGV[a + 5] == '1'
-    if not admitted then
-        if p.dry then
-            rehearsed = false
-        else
-            enforced = false
-        end
+    if moved == false then
+        moved = admitted == 0
     end
+    if dry == 0 then
+        n = min(n, admitted)
+    elseif admitted < times then
+        rehearsed = false
+    end
+
+    p.kind, p.limit, p.w, p.slices, p.cost = kind, limit, w, slices, cost
+    p.dry, p.beyond, p.room = dry == 1, beyond, room
+    p.admitted, p.moved = admitted, moved
     plans[i] = p
 end
 
-local reply, n = { tonumber(ARGV[1]), now }, 2
+local reply, m = { number, now }, 2
 
 for i = 1, #KEYS do
-    local a, key, p = 6 * i - 3, KEYS[i], plans[i]
-    local kind, w, cost = ARGV[a], tonumber(ARGV[a + 2]), tonumber(ARGV[a + 4])
-    local counted = enforced and cost > 0 and (rehearsed or not p.dry)
-    local time, value, ttl = p.time
+    local key, p = KEYS[i], plans[i]
+    local kind, w, cost = p.kind, p.w, p.cost
+    local k = (rehearsed or not p.dry) and n or 0
+    local time, units, value, ttl = p.time, k * cost
 
-    reply[n + 1], reply[n + 2] = p.admitted and 1 or 0, counted and 1 or 0
+    if k == times and cost > 0 then
+        units = units + min(p.beyond, p.room - units)
+    end
+
+    reply[m + 1], reply[m + 2] = p.admitted, units
 
     if kind == 'l' then
         local text, total, newest = p.text, p.total, p.newest
@@ -206,9 +218,19 @@ for i = 1, #KEYS do
             oldest = at(key, text, 12 * p.first + 6)
         end
 
-        if counted or p.ahead then
-            local added = counted and pack(ENTRY, time, p.before + total + cost)
-                          or ''
+        if p.admitted < times and p.admitted <= n and cost <= p.limit then
+            local need = p.before + total + units + cost - p.limit
+            if need > p.before + total then
+                fits = time
+            else
+                fits = search(key, text, 12, need, p.first, p.count)
+                fits = at(key, text, 12 * fits + 6)
+            end
+        end
+
+        if units > 0 or p.moved then
+            local added = units > 0
+                          and pack(ENTRY, time, p.before + total + units) or ''
             if p.rewrite then
                 local before = p.before
                 value = added
@@ -229,58 +251,45 @@ for i = 1, #KEYS do
             end
         end
 
-        if counted then
+        if units > 0 then
             oldest = total > 0 and oldest or time
-            total, newest = total + cost, time
-
-        elseif not p.admitted and cost <= tonumber(ARGV[a + 1]) then
-            fits = search(key, text, 12, p.before + total + cost
-                                         - tonumber(ARGV[a + 1]),
-                          p.first, p.count)
-            fits = at(key, text, 12 * fits + 6)
+            total, newest = total + units, time
         end
 
-        reply[n + 3], reply[n + 4] = total, oldest
-        reply[n + 5], reply[n + 6] = newest, fits
-        n = n + 6
+        reply[m + 3], reply[m + 4] = total, oldest
+        reply[m + 5], reply[m + 6] = newest, fits
+        m = m + 6
 
     elseif kind == 's' then
         local slices, index = p.slices, p.index
 
-        if counted then
-            local slot = index % (slices + 1)
-            p[slot] = p[slot] + cost
-        end
+        local slot = index % (slices + 1)
 
-        if counted or p.ahead then
-            local units = {}
-            for j = 0, slices do
-                units[j + 1] = p[j]
-            end
+        p[slot] = p[slot] + units
+
+        if units > 0 or p.moved then
             value = pack(SLICES .. ('I7'):rep(slices + 1), 's', w, slices,
-                         index, _G.unpack(units))
+                         index, _G.unpack(p, 0, slices))
             ttl = floor(((index + slices + 1) * w + slices - 1) / slices)
                   - time + 1000
         end
 
-        reply[n + 3] = index
+        reply[m + 3] = index
         for j = 0, slices do
-            reply[n + 4 + j] = p[j]
+            reply[m + 4 + j] = p[j]
         end
-        n = n + 4 + slices
+        m = m + 4 + slices
 
     else
-        local index, prev, curr = p.index, p.prev, p.curr
+        local index, prev, curr = p.index, p.prev, p.curr + units
 
-        curr = counted and curr + cost or curr
-
-        if counted or p.ahead then
+        if units > 0 or p.moved then
             value = pack(PAIR, kind, w, index, prev, curr)
             ttl = (index + (kind == 'c' and 2 or 1)) * w - time + 1000
         end
 
-        reply[n + 3], reply[n + 4], reply[n + 5] = index, prev, curr
-        n = n + 5
+        reply[m + 3], reply[m + 4], reply[m + 5] = index, prev, curr
+        m = m + 5
     end
 
     -- to live until it counts nothing, and a second more for an edge that is
@@ -291,4 +300,4 @@ for i = 1, #KEYS do
     end
 end
 
-return reply
+return pack('<' .. ('I7'):rep(m), _G.unpack(reply))

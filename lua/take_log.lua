@@ -3,12 +3,13 @@
 -- written as Redis takes them.
 
 local HEAD = 1024
-local key, limit, w = KEYS[1], tonumber(ARGV[4]), tonumber(ARGV[5])
-local now, cost, unpack = tonumber(ARGV[2]), tonumber(ARGV[7]), struct.unpack
+local key, unpack, floor = KEYS[1], struct.unpack, math.floor
+local number, now, times, _, limit, w, _, cost, _, beyond
+    = unpack('<I7I7I7c1I7I7I7I7I7I7', ARGV[1])
 
 if now == 0 then
     local t = redis.call('TIME')
-    now = t[1] * 1000 + math.floor(t[2] / 1000)
+    now = t[1] * 1000 + floor(t[2] / 1000)
 end
 
 local text = redis.call('GETRANGE', key, '0', '1023')
@@ -20,7 +21,7 @@ if size == HEAD then
 end
 
 local time, count, first, before, total, newest = now, 0, 1, 0, 0, 0
-local oldest, fits, rewrite, ahead = 0, 0, true
+local oldest, fits, rewrite, moved = 0, 0, true
 
 if size > 0 then
     local k, v, since, base
@@ -38,7 +39,7 @@ if size > 0 then
     if k ~= 'l' or newest - now > w then
         -- carried.lua
 
-        total, ahead = carried(redis.call('GET', key), now, limit,
+        total, moved = carried(redis.call('GET', key), now, limit,
                                k == 'l' and w or nil)
         if not total then
             return redis.error_reply('SLIDEWIN a key holds another value')
@@ -70,29 +71,39 @@ if total == 0 then
     before, oldest, newest, rewrite = 0, 0, 0, true
 end
 
-local counted = cost > 0 and total + cost <= limit
+local room, admitted, units, added = limit - total, 0, 0, ''
 
-if ahead == false then
-    ahead = cost > 0 and not counted
+if cost == 0 then
+    admitted = times
+elseif cost <= room then
+    admitted = math.min(times, floor(room / cost))
+    units = admitted * cost
+    if admitted == times then
+        units = units + math.min(beyond, room - units)
+    end
+    added = struct.pack('<I6I6', time, before + total + units)
 end
 
-if not counted and cost > 0 and cost <= limit then
-    -- search.lua
-
-    fits = search(key, text, 12, before + total + cost - limit, first, count)
-    fits = at(key, text, 12 * fits + 6)
+if moved == false then
+    moved = admitted == 0
 end
 
-local added = ''
+if admitted < times and cost <= limit then
+    local need = before + total + units + cost - limit
+    if need > before + total then
+        fits = time
+    else
+        -- search.lua
 
-if counted then
-    added = struct.pack('<I6I6', time, before + total + cost)
+        fits = search(key, text, 12, need, first, count)
+        fits = at(key, text, 12 * fits + 6)
+    end
 end
 
-if counted and not rewrite then
+if units > 0 and not rewrite then
     redis.call('APPEND', key, added)
 
-elseif counted or ahead then
+elseif units > 0 or moved then
     local live = ''
     if total > 0 then
         live = size <= HEAD and text:sub(12 * first + 6)
@@ -108,10 +119,10 @@ elseif counted or ahead then
                            .. live, 'PX', 2 * w)
 end
 
-if counted then
+if units > 0 then
     oldest = total > 0 and oldest or time
-    total, newest = total + cost, time
+    total, newest = total + units, time
 end
 
-return { tonumber(ARGV[1]), now, (counted or cost == 0) and 1 or 0,
-         counted and 1 or 0, total, oldest, newest, fits }
+return struct.pack('<I7I7I7I7I7I7I7I7', number, now, admitted, units, total,
+                   oldest, newest, fits)

@@ -89,7 +89,7 @@ ngx_http_slidewin_disown(ngx_http_slidewin_store_t *store,
     amend = NULL;
 
     for (i = 0; i < call->n; i++) {
-        if (call->claims[i]->unwanted) {
+        if (call->claims[i]->unwanted || call->claims[i]->ahead) {
             amend = ngx_http_slidewin_amend_copy(store, call->claims,
                                                  call->n);
             break;
@@ -122,7 +122,15 @@ ngx_http_slidewin_disowned(ngx_http_slidewin_call_t *call, ngx_int_t rc)
     for (i = 0; rc == NGX_OK && i < call->n; i++) {
         claim = call->claims[i];
 
-        if (claim->counted && claim->unwanted) {
+        if (!claim->counted) {
+            continue;
+        }
+
+        /* nor is there anybody to take what was taken ahead */
+
+        claim->cost = (claim->unwanted ? claim->cost : 0) + claim->ahead;
+
+        if (claim->cost) {
             ngx_http_slidewin_give_back(amend->store, claim);
         }
     }

@@ -32,6 +32,7 @@ typedef struct {
     ngx_str_t                   key;       /* not empty */
     sw_policy_t                 policy;
     int64_t                     cost;      /* 0 peeks */
+    int64_t                     ahead;     /* units to take as well; taken */
     sw_verdict_t                verdict;   /* to be completed, if read */
     unsigned                    dry_run:1;
     unsigned                    counted:1;

@@ -3,9 +3,9 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "ngx_http_slidewin_amend.h"
 #include "ngx_http_slidewin_conclude.h"
 #include "ngx_http_slidewin_delay.h"
+#include "ngx_http_slidewin_edge.h"
 
 
 #define NGX_HTTP_SLIDEWIN_LOG_PERIOD  60     /* s */
@@ -162,7 +162,7 @@ ngx_http_slidewin_uncount(ngx_http_slidewin_ctx_t *ctx, ngx_uint_t all)
             continue;
         }
 
-        ngx_http_slidewin_give_back(entry->store, claim);
+        ngx_http_slidewin_edge_give_back(entry);
 
         verdict = ngx_http_slidewin_entry_verdict(entry);
         verdict->remaining += claim->cost;

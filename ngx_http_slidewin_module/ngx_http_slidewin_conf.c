@@ -11,6 +11,9 @@
 #include "sw_rate.h"
 
 
+#define NGX_HTTP_SLIDEWIN_DENY_CACHE  1000     /* ms */
+
+
 static char *ngx_http_slidewin_status(ngx_conf_t *cf, void *post, void *data);
 static char *ngx_http_slidewin_log_level(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
@@ -378,6 +381,15 @@ ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
             policy->store = &smcf->local;
         }
 
+        if (policy->store->local && policy->edge_ref.name.len) {
+            ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                          "invalid parameter \"%V\" in \"slidewin_zone\" "
+                          "directive, zone \"%V\" counts in shared memory "
+                          "in %V:%ui", &policy->edge_ref.name, &policy->name,
+                          &policy->edge_ref.file, policy->edge_ref.line);
+            return NGX_ERROR;
+        }
+
         /* a log that finds no memory is stricter than it should be */
 
         if (policy->store->local && policy->limits.algorithm == SW_LOG
@@ -413,7 +425,16 @@ ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
 
         if (limits[i]->count || limits[i]->reset) {
             smcf->finals = 1;
+
+            /* others may give back at any time, and nobody is told */
+
+            ngx_conf_init_value(limits[i]->policy->deny_cache, 0);
         }
+    }
+
+    for (i = 0; i < smcf->policies.nelts; i++) {
+        ngx_conf_init_value(policies[i]->deny_cache,
+                            NGX_HTTP_SLIDEWIN_DENY_CACHE);
     }
 
     return NGX_OK;

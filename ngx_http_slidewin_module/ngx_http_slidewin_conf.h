@@ -48,8 +48,13 @@ typedef struct {
     ngx_http_slidewin_ref_t        store_ref;
     ngx_http_slidewin_on_error_e   on_error;
     int64_t                        share;      /* percent */
+    int64_t                        lease;      /* percent; 0: none */
+    int64_t                        deny_cache; /* ms; 0: off */
+    ngx_http_slidewin_ref_t        edge_ref;   /* the one of these there is */
 
     /* a worker's */
+    ngx_event_t                    lease_timer;
+    ngx_msec_t                     lease_watch;
     time_t                         uncounted;  /* last logged */
     ngx_rbtree_t                   lines;      /* of those that wait */
     ngx_rbtree_node_t              sentinel;

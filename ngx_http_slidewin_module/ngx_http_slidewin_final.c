@@ -6,6 +6,7 @@
 #include "ngx_http_slidewin_amend.h"
 #include "ngx_http_slidewin_ctx.h"
 #include "ngx_http_slidewin_delay.h"
+#include "ngx_http_slidewin_edge.h"
 #include "ngx_http_slidewin_final.h"
 #include "ngx_http_slidewin_module.h"
 
@@ -55,7 +56,7 @@ ngx_http_slidewin_final_handler(ngx_http_request_t *r)
         } else if (limit->count && entry->claim.counted
                    && !sw_statuses_have(limit->count, status))
         {
-            ngx_http_slidewin_give_back(entry->store, &entry->claim);
+            ngx_http_slidewin_edge_give_back(entry);
 
         } else {
             continue;
@@ -95,6 +96,7 @@ ngx_http_slidewin_final_reset(ngx_http_request_t *r,
     ngx_http_slidewin_reset(&smcf->local, &entry->claim);
 
     if (!entry->policy->store->local) {
+        ngx_http_slidewin_edge_forget(entry->policy, &entry->claim);
         ngx_http_slidewin_reset(entry->policy->store, &entry->claim);
     }
 }

@@ -3,13 +3,13 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "ngx_http_slidewin_amend.h"
 #include "ngx_http_slidewin_backend.h"
 #include "ngx_http_slidewin_claim.h"
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_conclude.h"
 #include "ngx_http_slidewin_ctx.h"
 #include "ngx_http_slidewin_delay.h"
+#include "ngx_http_slidewin_edge.h"
 #include "ngx_http_slidewin_handler.h"
 #include "ngx_http_slidewin_module.h"
 
@@ -18,6 +18,7 @@ static void ngx_http_slidewin_open(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry);
 static ngx_int_t ngx_http_slidewin_settle(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
+static void ngx_http_slidewin_foresee(ngx_http_slidewin_ctx_t *ctx);
 static ngx_http_slidewin_store_t *ngx_http_slidewin_collect(
     ngx_http_slidewin_ctx_t *ctx);
 static ngx_uint_t ngx_http_slidewin_crowded(ngx_http_slidewin_ctx_t *ctx,
@@ -161,11 +162,17 @@ ngx_http_slidewin_settle(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
     ngx_int_t                   rc;
     ngx_http_slidewin_store_t  *store;
 
-    while (!ctx->refused) {
+    for ( ;; ) {
+
+        ngx_http_slidewin_foresee(ctx);
+
+        if (ctx->refused) {
+            break;
+        }
 
         store = ngx_http_slidewin_collect(ctx);
 
-        if (store == NULL || ctx->refused) {
+        if (store == NULL) {
             break;
         }
 
@@ -183,7 +190,33 @@ ngx_http_slidewin_settle(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
 }
 
 
-/* the open claims that a store can decide in one call */
+/* all refusals that are known before a store is asked, and any counts */
+
+static void
+ngx_http_slidewin_foresee(ngx_http_slidewin_ctx_t *ctx)
+{
+    ngx_http_slidewin_entry_t  *entry;
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+
+        if (entry->settled) {
+            continue;
+        }
+
+        entry->claim.policy.limit = entry->quota;
+
+        /* whoever stands in a line asks for it */
+
+        if (ngx_http_slidewin_crowded(ctx, entry)
+            || (ctx->place == NULL && ngx_http_slidewin_edge_denies(entry)))
+        {
+            ngx_http_slidewin_settled(ctx, entry);
+        }
+    }
+}
+
+
+/* the open claims that a store can decide in one call; leases need none */
 
 static ngx_http_slidewin_store_t *
 ngx_http_slidewin_collect(ngx_http_slidewin_ctx_t *ctx)
@@ -210,7 +243,8 @@ ngx_http_slidewin_collect(ngx_http_slidewin_ctx_t *ctx)
             continue;
         }
 
-        if (ngx_http_slidewin_crowded(ctx, entry)) {
+        if (ngx_http_slidewin_edge_leases(entry)) {
+            ngx_http_slidewin_settled(ctx, entry);
             continue;
         }
 
@@ -236,8 +270,6 @@ ngx_http_slidewin_crowded(ngx_http_slidewin_ctx_t *ctx,
     int64_t        behind;
     sw_verdict_t  *verdict;
 
-    entry->claim.policy.limit = entry->quota;
-
     if (entry->claim.dry_run || entry->claim.cost == 0
         || entry->claim.cost > entry->quota)
     {
@@ -259,8 +291,6 @@ ngx_http_slidewin_crowded(ngx_http_slidewin_ctx_t *ctx,
     verdict->reset = behind + entry->claim.policy.window;
     verdict->level = entry->quota;
     verdict->scale = 1;
-
-    ngx_http_slidewin_settled(ctx, entry);
 
     return 1;
 }
@@ -287,6 +317,7 @@ ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
         }
 
         ngx_http_slidewin_settled(ctx, entry);
+        ngx_http_slidewin_edge_learn(entry, ctx->started / 1000);
     }
 }
 
@@ -424,7 +455,7 @@ ngx_http_slidewin_postpone(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
         }
 
         if (entry->claim.counted) {
-            ngx_http_slidewin_give_back(entry->store, &entry->claim);
+            ngx_http_slidewin_edge_give_back(entry);
         }
 
         if (entry->delayed && !ctx->delayed) {

@@ -7,6 +7,7 @@
 #include "ngx_http_slidewin_final.h"
 #include "ngx_http_slidewin_handler.h"
 #include "ngx_http_slidewin_headers.h"
+#include "ngx_http_slidewin_lease.h"
 #include "ngx_http_slidewin_module.h"
 #include "ngx_http_slidewin_variables.h"
 
@@ -14,8 +15,8 @@
 static ngx_int_t ngx_http_slidewin_init(ngx_conf_t *cf);
 static ngx_int_t ngx_http_slidewin_init_process(ngx_cycle_t *cycle);
 static void ngx_http_slidewin_exit_process(ngx_cycle_t *cycle);
-static ngx_uint_t ngx_http_slidewin_process_stores(ngx_cycle_t *cycle,
-    ngx_http_slidewin_store_t ***stores);
+static ngx_http_slidewin_main_conf_t *ngx_http_slidewin_process_conf(
+    ngx_cycle_t *cycle);
 
 
 static ngx_http_module_t  ngx_http_slidewin_module_ctx = {
@@ -102,17 +103,32 @@ ngx_http_slidewin_init(ngx_conf_t *cf)
 static ngx_int_t
 ngx_http_slidewin_init_process(ngx_cycle_t *cycle)
 {
-    ngx_uint_t                   i, n;
-    ngx_http_slidewin_store_t  **stores;
+    ngx_uint_t                       i;
+    ngx_http_slidewin_store_t      **stores;
+    ngx_http_slidewin_policy_t     **policies;
+    ngx_http_slidewin_main_conf_t   *smcf;
 
-    stores = NULL;
-    n = ngx_http_slidewin_process_stores(cycle, &stores);
+    smcf = ngx_http_slidewin_process_conf(cycle);
 
-    for (i = 0; i < n; i++) {
+    if (smcf == NULL) {
+        return NGX_OK;
+    }
+
+    stores = smcf->stores.elts;
+
+    for (i = 0; i < smcf->stores.nelts; i++) {
         if (stores[i]->used && stores[i]->backend->init_process
             && stores[i]->backend->init_process(stores[i]) != NGX_OK)
         {
             return NGX_ERROR;
+        }
+    }
+
+    policies = smcf->policies.elts;
+
+    for (i = 0; i < smcf->policies.nelts; i++) {
+        if (policies[i]->lease && policies[i]->store->used) {
+            ngx_http_slidewin_lease_watch(policies[i]);
         }
     }
 
@@ -123,13 +139,28 @@ ngx_http_slidewin_init_process(ngx_cycle_t *cycle)
 static void
 ngx_http_slidewin_exit_process(ngx_cycle_t *cycle)
 {
-    ngx_uint_t                   i, n;
-    ngx_http_slidewin_store_t  **stores;
+    ngx_uint_t                       i;
+    ngx_http_slidewin_store_t      **stores;
+    ngx_http_slidewin_policy_t     **policies;
+    ngx_http_slidewin_main_conf_t   *smcf;
 
-    stores = NULL;
-    n = ngx_http_slidewin_process_stores(cycle, &stores);
+    smcf = ngx_http_slidewin_process_conf(cycle);
 
-    for (i = 0; i < n; i++) {
+    if (smcf == NULL) {
+        return;
+    }
+
+    policies = smcf->policies.elts;
+
+    for (i = 0; i < smcf->policies.nelts; i++) {
+        if (policies[i]->lease && policies[i]->store->used) {
+            ngx_http_slidewin_lease_leave(policies[i]);
+        }
+    }
+
+    stores = smcf->stores.elts;
+
+    for (i = 0; i < smcf->stores.nelts; i++) {
         if (stores[i]->used && stores[i]->backend->exit_process) {
             stores[i]->backend->exit_process(stores[i]);
         }
@@ -139,24 +170,14 @@ ngx_http_slidewin_exit_process(ngx_cycle_t *cycle)
 
 /* of a process that serves requests: the cache's helpers do not */
 
-static ngx_uint_t
-ngx_http_slidewin_process_stores(ngx_cycle_t *cycle,
-    ngx_http_slidewin_store_t ***stores)
+static ngx_http_slidewin_main_conf_t *
+ngx_http_slidewin_process_conf(ngx_cycle_t *cycle)
 {
-    ngx_http_slidewin_main_conf_t  *smcf;
-
     if (ngx_process != NGX_PROCESS_WORKER && ngx_process != NGX_PROCESS_SINGLE)
     {
-        return 0;
+        return NULL;
     }
 
-    smcf = ngx_http_cycle_get_module_main_conf(cycle,
+    return ngx_http_cycle_get_module_main_conf(cycle,
                                                ngx_http_slidewin_module);
-    if (smcf == NULL) {
-        return 0;
-    }
-
-    *stores = smcf->stores.elts;
-
-    return smcf->stores.nelts;
 }

@@ -9,6 +9,10 @@
 #include "sw_rate.h"
 
 
+/* how long an edge may not notice that a limit was raised elsewhere, ms */
+#define NGX_HTTP_SLIDEWIN_DENY_MAX  60000
+
+
 /* what a slidewin_zone line says, in any order */
 
 typedef struct {
@@ -32,6 +36,10 @@ static char *ngx_http_slidewin_policy_store(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
 static char *ngx_http_slidewin_policy_on_error(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_policy_lease(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_policy_deny_cache(ngx_conf_t *cf,
+    ngx_str_t *arg, ngx_str_t *value, void *conf);
 static char *ngx_http_slidewin_policy_check(ngx_conf_t *cf,
     ngx_http_slidewin_policy_args_t *args);
 
@@ -43,6 +51,8 @@ static const ngx_http_slidewin_param_t  ngx_http_slidewin_policy_params[] = {
     { ngx_string("slices="), ngx_http_slidewin_policy_slices },
     { ngx_string("store="), ngx_http_slidewin_policy_store },
     { ngx_string("on_error="), ngx_http_slidewin_policy_on_error },
+    { ngx_string("lease="), ngx_http_slidewin_policy_lease },
+    { ngx_string("deny_cache="), ngx_http_slidewin_policy_deny_cache },
     { ngx_null_string, NULL }
 };
 
@@ -86,6 +96,7 @@ ngx_http_slidewin_policy_directive(ngx_conf_t *cf, ngx_command_t *cmd,
     policy->limits.algorithm = SW_COUNTER;
     policy->limits.slices = SW_SLICES;
     policy->share = 100;
+    policy->deny_cache = NGX_CONF_UNSET;
 
     ngx_rbtree_init(&policy->lines, &policy->sentinel,
                     ngx_str_rbtree_insert_value);
@@ -380,6 +391,61 @@ ngx_http_slidewin_policy_on_error(ngx_conf_t *cf, ngx_str_t *arg,
                        "directive, it must be local, local:<share>%%, open "
                        "or closed", arg);
     return NGX_CONF_ERROR;
+}
+
+
+static char *
+ngx_http_slidewin_policy_lease(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
+{
+    ngx_http_slidewin_policy_args_t  *args = conf;
+
+    ngx_http_slidewin_policy_t  *policy;
+
+    policy = args->policy;
+
+    if (sw_parse_percent((char *) value->data, value->len, &policy->lease)
+        != SW_OK)
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid lease \"%V\" in \"slidewin_zone\" "
+                           "directive, it must be from 1%% to 100%%", arg);
+        return NGX_CONF_ERROR;
+    }
+
+    ngx_http_slidewin_param_refer(cf, &policy->edge_ref, arg);
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_slidewin_policy_deny_cache(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
+{
+    ngx_http_slidewin_policy_args_t  *args = conf;
+
+    ngx_http_slidewin_policy_t  *policy;
+
+    policy = args->policy;
+
+    if (value->len == 3 && ngx_strncmp(value->data, "off", 3) == 0) {
+        policy->deny_cache = 0;
+
+    } else if (sw_parse_period((char *) value->data, value->len,
+                               &policy->deny_cache)
+               != SW_OK || policy->deny_cache > NGX_HTTP_SLIDEWIN_DENY_MAX)
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid deny_cache \"%V\" in \"slidewin_zone\" "
+                           "directive, it must be a time from 1ms to 1m, or "
+                           "off", arg);
+        return NGX_CONF_ERROR;
+    }
+
+    ngx_http_slidewin_param_refer(cf, &policy->edge_ref, arg);
+
+    return NGX_CONF_OK;
 }
 
 

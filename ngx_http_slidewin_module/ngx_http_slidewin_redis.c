@@ -101,6 +101,8 @@ ngx_http_slidewin_redis_init_process(ngx_http_slidewin_store_t *store)
 
     redis->number = (int64_t) (ngx_pid & 0xfffff) << 32;
 
+    ngx_rbtree_init(&redis->groups, &redis->none, ngx_str_rbtree_insert_value);
+
     if (redis->cluster) {
         ngx_http_slidewin_redis_cluster_start(redis->cluster);
         return NGX_OK;

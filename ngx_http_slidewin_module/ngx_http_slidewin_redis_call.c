@@ -7,6 +7,7 @@
 #include "ngx_http_slidewin_redis_call.h"
 #include "ngx_http_slidewin_redis_cluster.h"
 #include "ngx_http_slidewin_redis_command.h"
+#include "ngx_http_slidewin_redis_group.h"
 #include "ngx_http_slidewin_redis_greet.h"
 #include "ngx_http_slidewin_redis_node.h"
 
@@ -18,11 +19,20 @@
 /*
  * A call on its way.  It is not the request's: that may leave, or give up at
  * the deadline, and the reply comes all the same.
+ *
+ * While a check is on its way, those of this worker that ask for the same
+ * follow it.  When it is answered, the first of them goes, and takes the others
+ * along as passengers: each has a deadline and an answer of its own.
  */
 
 typedef struct {
     ngx_event_t                      event;     /* the deadline, the answer */
-    ngx_queue_t                      queue;     /* of those not yet sent */
+    ngx_queue_t                      queue;     /* of one of those below, or
+                                                 * of those not yet sent */
+    ngx_queue_t                      passengers;
+    ngx_queue_t                      followers;
+    ngx_str_node_t                   group;     /* an empty name: it is alone */
+    ngx_uint_t                       times;     /* with its passengers */
     ngx_http_slidewin_redis_node_t  *node;
     ngx_http_slidewin_call_t        *call;      /* NULL: nobody waits */
     ngx_http_slidewin_redis_verb_e   verb;
@@ -32,6 +42,8 @@ typedef struct {
     ngx_uint_t                       slot;      /* in a cluster */
     ngx_uint_t                       redirects;
     unsigned                         amends:1;  /* it is no check */
+    unsigned                         leads:1;   /* a group */
+    unsigned                         follows:1;
     unsigned                         sent:1;
     unsigned                         answered:1;
     unsigned                         retried:1;
@@ -41,29 +53,52 @@ typedef struct {
 } ngx_http_slidewin_redis_call_t;
 
 
+static ngx_http_slidewin_redis_call_t *ngx_http_slidewin_redis_call_leader(
+    ngx_http_slidewin_redis_call_t *rcall);
+static void ngx_http_slidewin_redis_call_lead(
+    ngx_http_slidewin_redis_call_t *rcall);
 static ngx_int_t ngx_http_slidewin_redis_call_submit(
     ngx_http_slidewin_redis_call_t *rcall);
 static ngx_int_t ngx_http_slidewin_redis_call_move(
+    ngx_http_slidewin_redis_call_t *rcall,
+    ngx_http_slidewin_redis_node_t *node);
+static void ngx_http_slidewin_redis_call_book(
     ngx_http_slidewin_redis_call_t *rcall,
     ngx_http_slidewin_redis_node_t *node);
 static ngx_uint_t *ngx_http_slidewin_redis_call_under_way(
     ngx_http_slidewin_redis_call_t *rcall);
 static ngx_int_t ngx_http_slidewin_redis_call_send(
     ngx_http_slidewin_redis_call_t *rcall);
-static ngx_http_slidewin_redis_script_e ngx_http_slidewin_redis_call_script(
+static void ngx_http_slidewin_redis_call_board(
     ngx_http_slidewin_redis_call_t *rcall);
 static void ngx_http_slidewin_redis_call_asked(redisAsyncContext *context,
     void *reply, void *data);
+static void ngx_http_slidewin_redis_call_alight(
+    ngx_http_slidewin_redis_call_t *rcall);
+static ngx_http_slidewin_call_t *ngx_http_slidewin_redis_call_anybody(
+    ngx_http_slidewin_redis_call_t *rcall);
+static ngx_http_slidewin_redis_script_e ngx_http_slidewin_redis_call_script(
+    ngx_http_slidewin_redis_verb_e verb, ngx_http_slidewin_call_t *call);
 static void ngx_http_slidewin_redis_call_replied(redisAsyncContext *context,
     void *reply, void *data);
 static void ngx_http_slidewin_redis_call_finish(
     ngx_http_slidewin_redis_call_t *rcall, ngx_int_t rc);
+static void ngx_http_slidewin_redis_calls_proceed(
+    ngx_http_slidewin_redis_node_t *node, ngx_queue_t *followers);
+static void ngx_http_slidewin_redis_calls_end(ngx_queue_t *calls,
+    ngx_int_t rc);
+static void ngx_http_slidewin_redis_call_end(
+    ngx_http_slidewin_redis_call_t *rcall, ngx_int_t rc);
 static void ngx_http_slidewin_redis_call_event(ngx_event_t *ev);
 static void ngx_http_slidewin_redis_call_overdue(
+    ngx_http_slidewin_redis_call_t *rcall);
+static void ngx_http_slidewin_redis_call_stay(
     ngx_http_slidewin_redis_call_t *rcall);
 static void ngx_http_slidewin_redis_call_unsent(
     ngx_http_slidewin_redis_call_t *rcall);
 static ngx_int_t ngx_http_slidewin_redis_call_understand(
+    ngx_http_slidewin_redis_call_t *rcall, redisReply *reply);
+static ngx_int_t ngx_http_slidewin_redis_call_verdicts(
     ngx_http_slidewin_redis_call_t *rcall, redisReply *reply);
 static ngx_int_t ngx_http_slidewin_redis_call_error(
     ngx_http_slidewin_redis_call_t *rcall, redisReply *reply);
@@ -79,9 +114,10 @@ ngx_int_t
 ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
     ngx_http_slidewin_call_t *call, ngx_http_slidewin_redis_verb_e verb)
 {
+    ngx_str_t                        name;
     ngx_uint_t                       check, slot;
     ngx_http_slidewin_redis_node_t  *node;
-    ngx_http_slidewin_redis_call_t  *rcall;
+    ngx_http_slidewin_redis_call_t  *rcall, *leader;
 
     check = (verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_TAKE);
     node = &redis->node;
@@ -96,7 +132,14 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
         return NGX_ERROR;
     }
 
-    rcall = ngx_calloc(sizeof(ngx_http_slidewin_redis_call_t), call->log);
+    ngx_str_null(&name);
+
+    if (check) {
+        ngx_http_slidewin_redis_group_name(call, &name);
+    }
+
+    rcall = ngx_calloc(sizeof(ngx_http_slidewin_redis_call_t) + name.len,
+                       call->log);
     if (rcall == NULL) {
         if (check) {
             ngx_http_slidewin_redis_node_unheard(node);
@@ -115,9 +158,30 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
     rcall->event.data = rcall;
     rcall->event.log = ngx_cycle->log;
 
-    if (ngx_http_slidewin_redis_call_submit(rcall) != NGX_OK) {
+    ngx_queue_init(&rcall->passengers);
+    ngx_queue_init(&rcall->followers);
+
+    leader = NULL;
+
+    if (name.len) {
+        rcall->group.str.len = name.len;
+        rcall->group.str.data = (u_char *) &rcall[1];
+        rcall->group.node.key = ngx_murmur_hash2(name.data, name.len);
+        ngx_memcpy(&rcall[1], name.data, name.len);
+
+        leader = ngx_http_slidewin_redis_call_leader(rcall);
+    }
+
+    if (leader) {
+        ngx_queue_insert_tail(&leader->followers, &rcall->queue);
+        rcall->follows = 1;
+
+    } else if (ngx_http_slidewin_redis_call_submit(rcall) != NGX_OK) {
         ngx_free(rcall);
         return NGX_ERROR;
+
+    } else {
+        ngx_http_slidewin_redis_call_lead(rcall);
     }
 
     *ngx_http_slidewin_redis_call_under_way(rcall) += 1;
@@ -129,12 +193,38 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
 }
 
 
+/* the one on its way that asks for the same */
+
+static ngx_http_slidewin_redis_call_t *
+ngx_http_slidewin_redis_call_leader(ngx_http_slidewin_redis_call_t *rcall)
+{
+    ngx_str_node_t  *sn;
+
+    sn = ngx_str_rbtree_lookup(&rcall->node->redis->groups, &rcall->group.str,
+                               (uint32_t) rcall->group.node.key);
+
+    return sn ? ngx_rbtree_data(&sn->node, ngx_http_slidewin_redis_call_t,
+                                group.node)
+              : NULL;
+}
+
+
+static void
+ngx_http_slidewin_redis_call_lead(ngx_http_slidewin_redis_call_t *rcall)
+{
+    if (rcall->group.str.len) {
+        rcall->leads = 1;
+        ngx_rbtree_insert(&rcall->node->redis->groups, &rcall->group.node);
+    }
+}
+
+
 /* sends it, or lets it wait for the connection */
 
 static ngx_int_t
 ngx_http_slidewin_redis_call_submit(ngx_http_slidewin_redis_call_t *rcall)
 {
-    if (rcall->node->conn.state != NGX_HTTP_SLIDEWIN_REDIS_READY) {
+    if (!ngx_http_slidewin_redis_conn_open(&rcall->node->conn)) {
         ngx_queue_insert_tail(&rcall->node->waiting, &rcall->queue);
         return NGX_OK;
     }
@@ -154,17 +244,35 @@ static ngx_int_t
 ngx_http_slidewin_redis_call_move(ngx_http_slidewin_redis_call_t *rcall,
     ngx_http_slidewin_redis_node_t *node)
 {
+    ngx_queue_t  *q;
+
     if (node == NULL
         || !ngx_http_slidewin_redis_node_open(node, !rcall->amends))
     {
         return NGX_ERROR;
     }
 
+    ngx_http_slidewin_redis_call_book(rcall, node);
+
+    for (q = ngx_queue_head(&rcall->followers);
+         q != ngx_queue_sentinel(&rcall->followers);
+         q = ngx_queue_next(q))
+    {
+        ngx_http_slidewin_redis_call_book(
+            ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue), node);
+    }
+
+    return ngx_http_slidewin_redis_call_submit(rcall);
+}
+
+
+static void
+ngx_http_slidewin_redis_call_book(ngx_http_slidewin_redis_call_t *rcall,
+    ngx_http_slidewin_redis_node_t *node)
+{
     *ngx_http_slidewin_redis_call_under_way(rcall) -= 1;
     rcall->node = node;
     *ngx_http_slidewin_redis_call_under_way(rcall) += 1;
-
-    return ngx_http_slidewin_redis_call_submit(rcall);
 }
 
 
@@ -178,33 +286,35 @@ ngx_http_slidewin_redis_call_under_way(ngx_http_slidewin_redis_call_t *rcall)
 static ngx_int_t
 ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
 {
-    ngx_int_t                           rc;
-    ngx_str_t                          *text;
-    ngx_uint_t                          i;
+    int64_t                             now;
+    ngx_str_t                           text;
+    ngx_queue_t                        *q;
     ngx_http_slidewin_call_t           *call;
-    ngx_http_slidewin_claim_t          *claim;
+    ngx_http_slidewin_redis_call_t     *passenger;
     ngx_http_slidewin_redis_node_t     *node;
     ngx_http_slidewin_redis_script_e    script;
     ngx_http_slidewin_redis_command_t   cmd;
 
     static const char  *asking[] = { "ASKING" };
 
-    call = rcall->call;
+    ngx_http_slidewin_redis_call_board(rcall);
+
+    call = ngx_http_slidewin_redis_call_anybody(rcall);
     node = rcall->node;
     cmd.argc = 0;
 
     if (rcall->verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_RESET) {
         ngx_http_slidewin_redis_arg(&cmd, "DEL", 3);
-        ngx_http_slidewin_redis_arg_keys(&cmd, node->redis, call);
+        ngx_http_slidewin_redis_arg_keys(&cmd, node->redis, call, 0);
 
     } else {
 
-        script = ngx_http_slidewin_redis_call_script(rcall);
+        script = ngx_http_slidewin_redis_call_script(rcall->verb, call);
 
         if (rcall->retried) {
-            text = &ngx_http_slidewin_redis_scripts[script];
+            text = ngx_http_slidewin_redis_scripts[script];
             ngx_http_slidewin_redis_arg(&cmd, "EVAL", 4);
-            ngx_http_slidewin_redis_arg(&cmd, (char *) text->data, text->len);
+            ngx_http_slidewin_redis_arg(&cmd, (char *) text.data, text.len);
 
         } else {
             ngx_http_slidewin_redis_arg(&cmd, "EVALSHA", 7);
@@ -212,19 +322,16 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
                                         NGX_HTTP_SLIDEWIN_REDIS_SHA_LEN);
         }
 
-        ngx_http_slidewin_redis_arg_number(&cmd, (int64_t) call->n);
-        ngx_http_slidewin_redis_arg_keys(&cmd, node->redis, call);
-        ngx_http_slidewin_redis_arg_number(&cmd, rcall->number);
-        ngx_http_slidewin_redis_arg_number(&cmd,
-                             ngx_http_slidewin_redis_greet_time(&node->conn));
+        ngx_http_slidewin_redis_arg_keys(&cmd, node->redis, call, 1);
 
-        for (i = 0; i < call->n; i++) {
-            claim = call->claims[i];
+        now = ngx_http_slidewin_redis_greet_time(&node->conn);
 
-            ngx_http_slidewin_redis_arg_policy(&cmd, claim,
-                script == NGX_HTTP_SLIDEWIN_REDIS_GIVE_BACK
-                    ? claim->verdict.stamp
-                    : claim->dry_run);
+        if (script == NGX_HTTP_SLIDEWIN_REDIS_GIVE_BACK) {
+            ngx_http_slidewin_redis_arg_give_back(&cmd, call, rcall->number,
+                                                  now);
+        } else {
+            ngx_http_slidewin_redis_arg_take(&cmd, call, rcall->times,
+                                             rcall->number, now);
         }
     }
 
@@ -239,31 +346,135 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
         return NGX_ERROR;
     }
 
-    rc = ngx_http_slidewin_redis_conn_send(&node->conn,
-                                           ngx_http_slidewin_redis_call_replied,
-                                           rcall, cmd.argc, cmd.argv,
-                                           cmd.lens);
-    if (rc == NGX_OK) {
-        rcall->sent = 1;
-        rcall->sent_at = ngx_http_slidewin_clock_us();
+    if (ngx_http_slidewin_redis_command_text(&cmd, &text) != NGX_OK
+        || ngx_http_slidewin_redis_conn_write(&node->conn,
+                                          ngx_http_slidewin_redis_call_replied,
+                                          rcall, &text)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
     }
 
-    return rc;
+    rcall->sent = 1;
+    rcall->sent_at = ngx_http_slidewin_clock_us();
+
+    for (q = ngx_queue_head(&rcall->passengers);
+         q != ngx_queue_sentinel(&rcall->passengers);
+         q = ngx_queue_next(q))
+    {
+        passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+        passenger->sent = 1;
+        passenger->sent_at = rcall->sent_at;
+    }
+
+    return NGX_OK;
+}
+
+
+/* those that follow it so far come along */
+
+static void
+ngx_http_slidewin_redis_call_board(ngx_http_slidewin_redis_call_t *rcall)
+{
+    ngx_uint_t                       i;
+    ngx_queue_t                     *q;
+    ngx_http_slidewin_redis_call_t  *passenger;
+
+    if (rcall->times) {
+        return;
+    }
+
+    rcall->times = 1;
+
+    while (!ngx_queue_empty(&rcall->followers)) {
+        q = ngx_queue_head(&rcall->followers);
+        passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+        ngx_queue_remove(q);
+        ngx_queue_insert_tail(&rcall->passengers, q);
+
+        passenger->follows = 0;
+        rcall->times++;
+
+        /* the first asks for what is ahead, and all know what it asked for */
+
+        for (i = 0; i < rcall->call->n; i++) {
+            passenger->call->claims[i]->ahead = rcall->call->claims[i]->ahead;
+        }
+    }
+}
+
+
+/* it did not run: who has left is let go, the others follow it again */
+
+static void
+ngx_http_slidewin_redis_call_alight(ngx_http_slidewin_redis_call_t *rcall)
+{
+    ngx_queue_t                     *q;
+    ngx_http_slidewin_redis_call_t  *passenger;
+
+    rcall->times = 0;
+
+    while (!ngx_queue_empty(&rcall->passengers)) {
+        q = ngx_queue_last(&rcall->passengers);
+        passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+        ngx_queue_remove(q);
+
+        if (passenger->call == NULL) {
+            ngx_http_slidewin_redis_call_end(passenger, NGX_ERROR);
+            continue;
+        }
+
+        ngx_queue_insert_head(&rcall->followers, q);
+
+        passenger->follows = 1;
+        passenger->sent = 0;
+    }
+}
+
+
+/* of those it stands for, one that has not left; all ask for the same */
+
+static ngx_http_slidewin_call_t *
+ngx_http_slidewin_redis_call_anybody(ngx_http_slidewin_redis_call_t *rcall)
+{
+    ngx_queue_t                     *q;
+    ngx_http_slidewin_redis_call_t  *passenger;
+
+    if (rcall->call) {
+        return rcall->call;
+    }
+
+    for (q = ngx_queue_head(&rcall->passengers);
+         q != ngx_queue_sentinel(&rcall->passengers);
+         q = ngx_queue_next(q))
+    {
+        passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+        if (passenger->call) {
+            return passenger->call;
+        }
+    }
+
+    return NULL;
 }
 
 
 static ngx_http_slidewin_redis_script_e
-ngx_http_slidewin_redis_call_script(ngx_http_slidewin_redis_call_t *rcall)
+ngx_http_slidewin_redis_call_script(ngx_http_slidewin_redis_verb_e verb,
+    ngx_http_slidewin_call_t *call)
 {
-    if (rcall->verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_GIVE_BACK) {
+    if (verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_GIVE_BACK) {
         return NGX_HTTP_SLIDEWIN_REDIS_GIVE_BACK;
     }
 
-    if (rcall->call->n > 1) {
+    if (call->n > 1) {
         return NGX_HTTP_SLIDEWIN_REDIS_TAKE_ANY;
     }
 
-    switch (rcall->call->claims[0]->policy.algorithm) {
+    switch (call->claims[0]->policy.algorithm) {
 
     case SW_LOG:
         return NGX_HTTP_SLIDEWIN_REDIS_TAKE_LOG;
@@ -320,11 +531,92 @@ ngx_http_slidewin_redis_call_replied(redisAsyncContext *context, void *reply,
 }
 
 
+/* for all it stands for; then those that follow it have their turn */
+
 static void
 ngx_http_slidewin_redis_call_finish(ngx_http_slidewin_redis_call_t *rcall,
     ngx_int_t rc)
 {
+    ngx_queue_t                      passengers, followers;
+    ngx_http_slidewin_redis_node_t  *node;
+
+    node = rcall->node;
+
+    if (rcall->leads) {
+        ngx_rbtree_delete(&node->redis->groups, &rcall->group.node);
+    }
+
+    ngx_queue_init(&passengers);
+    ngx_queue_add(&passengers, &rcall->passengers);
+
+    ngx_queue_init(&followers);
+    ngx_queue_add(&followers, &rcall->followers);
+
+    ngx_http_slidewin_redis_call_end(rcall, rc);
+    ngx_http_slidewin_redis_calls_end(&passengers, rc);
+    ngx_http_slidewin_redis_calls_proceed(node, &followers);
+}
+
+
+/* one that has failed meanwhile is not asked, as by whoever comes now */
+
+static void
+ngx_http_slidewin_redis_calls_proceed(ngx_http_slidewin_redis_node_t *node,
+    ngx_queue_t *followers)
+{
+    ngx_queue_t                     *q;
+    ngx_http_slidewin_redis_call_t  *rcall;
+
+    if (ngx_queue_empty(followers)) {
+        return;
+    }
+
+    if (!ngx_http_slidewin_redis_node_well(node)) {
+        ngx_http_slidewin_redis_calls_end(followers, NGX_ERROR);
+        return;
+    }
+
+    q = ngx_queue_head(followers);
+    rcall = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+    ngx_queue_remove(q);
+    ngx_queue_add(&rcall->followers, followers);
+
+    rcall->follows = 0;
+
+    if (ngx_http_slidewin_redis_call_submit(rcall) == NGX_OK) {
+        ngx_http_slidewin_redis_call_lead(rcall);
+
+    } else {
+        ngx_http_slidewin_redis_calls_end(&rcall->passengers, NGX_ERROR);
+        ngx_http_slidewin_redis_call_end(rcall, NGX_ERROR);
+    }
+}
+
+
+static void
+ngx_http_slidewin_redis_calls_end(ngx_queue_t *calls, ngx_int_t rc)
+{
+    ngx_queue_t  *q;
+
+    while (!ngx_queue_empty(calls)) {
+        q = ngx_queue_head(calls);
+        ngx_queue_remove(q);
+
+        ngx_http_slidewin_redis_call_end(
+            ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue), rc);
+    }
+}
+
+
+static void
+ngx_http_slidewin_redis_call_end(ngx_http_slidewin_redis_call_t *rcall,
+    ngx_int_t rc)
+{
     *ngx_http_slidewin_redis_call_under_way(rcall) -= 1;
+
+    rcall->follows = 0;
+    rcall->sent = 0;
 
     if (rcall->event.timer_set) {
         ngx_del_timer(&rcall->event);
@@ -375,7 +667,7 @@ ngx_http_slidewin_redis_call_event(ngx_event_t *ev)
 static void
 ngx_http_slidewin_redis_call_overdue(ngx_http_slidewin_redis_call_t *rcall)
 {
-    ngx_http_slidewin_call_t   *call;
+    ngx_http_slidewin_call_t        *call;
     ngx_http_slidewin_redis_node_t  *node;
 
     static const char  late[] = "no answer within the timeout";
@@ -396,7 +688,11 @@ ngx_http_slidewin_redis_call_overdue(ngx_http_slidewin_redis_call_t *rcall)
     rcall->call = NULL;
     rcall->late = 1;
 
-    if (!rcall->sent) {
+    if (rcall->follows) {
+        ngx_http_slidewin_redis_node_failed(node, late, sizeof(late) - 1);
+        ngx_http_slidewin_redis_call_stay(rcall);
+
+    } else if (!rcall->sent) {
         node->conn.failed = 1;
         ngx_http_slidewin_redis_call_unsent(rcall);
 
@@ -428,6 +724,9 @@ ngx_http_slidewin_redis_call_cancel(ngx_http_slidewin_store_t *store,
     if (rcall->answered) {
         ngx_delete_posted_event(&rcall->event);
         ngx_free(rcall);
+
+    } else if (rcall->follows) {
+        ngx_http_slidewin_redis_call_stay(rcall);
 
     } else if (!rcall->sent) {
         ngx_http_slidewin_redis_call_unsent(rcall);
@@ -513,9 +812,20 @@ ngx_http_slidewin_redis_calls_route(ngx_http_slidewin_redis_t *redis)
                                                     rcall->slot);
 
         if (ngx_http_slidewin_redis_call_move(rcall, node) != NGX_OK) {
+            ngx_http_slidewin_redis_calls_end(&rcall->followers, NGX_ERROR);
             ngx_http_slidewin_redis_call_finish(rcall, NGX_ERROR);
         }
     }
+}
+
+
+/* it follows no more, and nobody has counted it */
+
+static void
+ngx_http_slidewin_redis_call_stay(ngx_http_slidewin_redis_call_t *rcall)
+{
+    ngx_queue_remove(&rcall->queue);
+    ngx_http_slidewin_redis_call_end(rcall, NGX_ERROR);
 }
 
 
@@ -534,8 +844,7 @@ static ngx_int_t
 ngx_http_slidewin_redis_call_understand(ngx_http_slidewin_redis_call_t *rcall,
     redisReply *reply)
 {
-    ngx_int_t                   rc;
-    ngx_uint_t                  i;
+    ngx_int_t                        rc;
     ngx_http_slidewin_redis_node_t  *node;
 
     static const char  nonsense[] = "its answer makes no sense";
@@ -556,12 +865,12 @@ ngx_http_slidewin_redis_call_understand(ngx_http_slidewin_redis_call_t *rcall,
 
         /* its number, and no verdicts */
 
-        rc = ngx_http_slidewin_redis_verdicts(NULL, rcall->number, reply);
+        rc = ngx_http_slidewin_redis_verdicts(NULL, 1, 1, rcall->number,
+                                              reply);
         break;
 
     default: /* NGX_HTTP_SLIDEWIN_REDIS_VERB_TAKE */
-        rc = ngx_http_slidewin_redis_verdicts(rcall->call, rcall->number,
-                                              reply);
+        rc = ngx_http_slidewin_redis_call_verdicts(rcall, reply);
         break;
     }
 
@@ -574,10 +883,6 @@ ngx_http_slidewin_redis_call_understand(ngx_http_slidewin_redis_call_t *rcall,
         }
 
         return NGX_OK;
-    }
-
-    for (i = 0; rcall->call && i < rcall->call->n; i++) {
-        rcall->call->claims[i]->counted = 0;
     }
 
     if (rc == NGX_DECLINED) {
@@ -595,6 +900,36 @@ ngx_http_slidewin_redis_call_understand(ngx_http_slidewin_redis_call_t *rcall,
 }
 
 
+/* one answer for all it stands for, and a verdict on each */
+
+static ngx_int_t
+ngx_http_slidewin_redis_call_verdicts(ngx_http_slidewin_redis_call_t *rcall,
+    redisReply *reply)
+{
+    ngx_int_t                        rc;
+    ngx_uint_t                       nth;
+    ngx_queue_t                     *q;
+    ngx_http_slidewin_redis_call_t  *passenger;
+
+    nth = 1;
+
+    rc = ngx_http_slidewin_redis_verdicts(rcall->call, rcall->times, nth,
+                                          rcall->number, reply);
+
+    for (q = ngx_queue_head(&rcall->passengers);
+         q != ngx_queue_sentinel(&rcall->passengers) && rc == NGX_OK;
+         q = ngx_queue_next(q))
+    {
+        passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+        rc = ngx_http_slidewin_redis_verdicts(passenger->call, rcall->times,
+                                              ++nth, rcall->number, reply);
+    }
+
+    return rc;
+}
+
+
 static ngx_int_t
 ngx_http_slidewin_redis_call_error(ngx_http_slidewin_redis_call_t *rcall,
     redisReply *reply)
@@ -609,7 +944,7 @@ ngx_http_slidewin_redis_call_error(ngx_http_slidewin_redis_call_t *rcall,
     if (ngx_http_slidewin_redis_error_is(reply, "NOSCRIPT")
         && !rcall->retried)
     {
-        if (rcall->call == NULL) {
+        if (ngx_http_slidewin_redis_call_anybody(rcall) == NULL) {
             ngx_http_slidewin_redis_call_mute(rcall);
             return NGX_ERROR;
         }
@@ -683,6 +1018,8 @@ ngx_http_slidewin_redis_call_redirect(ngx_http_slidewin_redis_call_t *rcall,
     if (!rcall->late && !rcall->amends) {
         ngx_http_slidewin_redis_node_worked(node);
     }
+
+    ngx_http_slidewin_redis_call_alight(rcall);
 
     if (rcall->call == NULL) {
         return NGX_ERROR;

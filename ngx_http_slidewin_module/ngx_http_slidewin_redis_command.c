@@ -10,8 +10,11 @@
 
 static size_t ngx_http_slidewin_redis_key(char *text,
     ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_claim_t *claim);
-static ngx_int_t ngx_http_slidewin_redis_all_or_none(
-    ngx_http_slidewin_call_t *call);
+static u_char *ngx_http_slidewin_redis_command_length(u_char *p, u_char what,
+    size_t n);
+static ngx_uint_t ngx_http_slidewin_redis_all_or_none(
+    ngx_http_slidewin_call_t *call, ngx_uint_t times,
+    sw_proto_taken_t *taken);
 
 
 void
@@ -25,23 +28,18 @@ ngx_http_slidewin_redis_arg(ngx_http_slidewin_redis_command_t *cmd,
 
 
 void
-ngx_http_slidewin_redis_arg_number(ngx_http_slidewin_redis_command_t *cmd,
-    int64_t number)
-{
-    char  *text;
-
-    text = cmd->numbers[cmd->argc];
-
-    ngx_http_slidewin_redis_arg(cmd, text, sw_proto_number(text, number));
-}
-
-
-void
 ngx_http_slidewin_redis_arg_keys(ngx_http_slidewin_redis_command_t *cmd,
-    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_call_t *call)
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_call_t *call,
+    ngx_uint_t script)
 {
     char        *text;
+    size_t       len;
     ngx_uint_t   i;
+
+    if (script) {
+        len = sw_proto_number(cmd->count, (int64_t) call->n);
+        ngx_http_slidewin_redis_arg(cmd, cmd->count, len);
+    }
 
     for (i = 0; i < call->n; i++) {
         text = cmd->keys[i];
@@ -74,20 +72,111 @@ ngx_http_slidewin_redis_slot(ngx_http_slidewin_redis_t *redis,
 
 
 void
-ngx_http_slidewin_redis_arg_policy(ngx_http_slidewin_redis_command_t *cmd,
-    ngx_http_slidewin_claim_t *claim, int64_t last)
+ngx_http_slidewin_redis_arg_take(ngx_http_slidewin_redis_command_t *cmd,
+    ngx_http_slidewin_call_t *call, ngx_uint_t times, int64_t number,
+    int64_t now)
 {
-    sw_policy_t  *policy;
+    char                       *p;
+    ngx_uint_t                  i;
+    ngx_http_slidewin_claim_t  *claim;
 
-    policy = &claim->policy;
+    p = sw_proto_put(cmd->numbers, number);
+    p = sw_proto_put(p, now);
+    p = sw_proto_put(p, (int64_t) times);
 
-    ngx_http_slidewin_redis_arg(cmd, sw_proto_algorithm(policy->algorithm),
-                                1);
-    ngx_http_slidewin_redis_arg_number(cmd, policy->limit);
-    ngx_http_slidewin_redis_arg_number(cmd, policy->window);
-    ngx_http_slidewin_redis_arg_number(cmd, policy->slices);
-    ngx_http_slidewin_redis_arg_number(cmd, claim->cost);
-    ngx_http_slidewin_redis_arg_number(cmd, last);
+    for (i = 0; i < call->n; i++) {
+        claim = call->claims[i];
+
+        p = sw_proto_put_policy(p, &claim->policy, claim->cost);
+        p = sw_proto_put(p, claim->dry_run);
+        p = sw_proto_put(p, claim->ahead);
+    }
+
+    ngx_http_slidewin_redis_arg(cmd, cmd->numbers, p - cmd->numbers);
+}
+
+
+void
+ngx_http_slidewin_redis_arg_give_back(ngx_http_slidewin_redis_command_t *cmd,
+    ngx_http_slidewin_call_t *call, int64_t number, int64_t now)
+{
+    char                       *p;
+    ngx_uint_t                  i;
+    ngx_http_slidewin_claim_t  *claim;
+
+    p = sw_proto_put(cmd->numbers, number);
+    p = sw_proto_put(p, now);
+
+    for (i = 0; i < call->n; i++) {
+        claim = call->claims[i];
+
+        p = sw_proto_put_policy(p, &claim->policy, claim->cost);
+        p = sw_proto_put(p, claim->verdict.stamp);
+    }
+
+    ngx_http_slidewin_redis_arg(cmd, cmd->numbers, p - cmd->numbers);
+}
+
+
+/* as hiredis would, but without an allocation and a format for each */
+
+ngx_int_t
+ngx_http_slidewin_redis_command_text(ngx_http_slidewin_redis_command_t *cmd,
+    ngx_str_t *text)
+{
+    int      i;
+    size_t   len;
+    u_char  *p;
+
+    static u_char  buffer[NGX_HTTP_SLIDEWIN_REDIS_COMMAND_MAX];
+
+    len = sizeof("*") + NGX_SIZE_T_LEN + 2;
+
+    for (i = 0; i < cmd->argc; i++) {
+        len += sizeof("$") + NGX_SIZE_T_LEN + 2 + cmd->lens[i] + 2;
+    }
+
+    if (len > NGX_HTTP_SLIDEWIN_REDIS_COMMAND_MAX) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_http_slidewin_redis_command_length(buffer, '*',
+                                               (size_t) cmd->argc);
+
+    for (i = 0; i < cmd->argc; i++) {
+        p = ngx_http_slidewin_redis_command_length(p, '$', cmd->lens[i]);
+        p = ngx_cpymem(p, cmd->argv[i], cmd->lens[i]);
+
+        *p++ = CR;
+        *p++ = LF;
+    }
+
+    text->data = buffer;
+    text->len = p - buffer;
+
+    return NGX_OK;
+}
+
+
+static u_char *
+ngx_http_slidewin_redis_command_length(u_char *p, u_char what, size_t n)
+{
+    u_char  digits[NGX_SIZE_T_LEN], *digit;
+
+    digit = digits + NGX_SIZE_T_LEN;
+
+    do {
+        *--digit = (u_char) ('0' + n % 10);
+        n /= 10;
+    } while (n);
+
+    *p++ = what;
+    p = ngx_cpymem(p, digit, digits + NGX_SIZE_T_LEN - digit);
+
+    *p++ = CR;
+    *p++ = LF;
+
+    return p;
 }
 
 
@@ -104,26 +193,20 @@ ngx_http_slidewin_redis_error_is(redisReply *reply, const char *code)
 
 ngx_int_t
 ngx_http_slidewin_redis_verdicts(ngx_http_slidewin_call_t *call,
-    int64_t number, redisReply *reply)
+    ngx_uint_t times, ngx_uint_t nth, int64_t number, redisReply *reply)
 {
-    int                         counted;
+    char                       *p, *last;
     size_t                      i, n;
-    int64_t                     now, numbers[5 + SW_SLICES_MAX];
+    int64_t                     now, numbers[SW_PROTO_MOST];
     ngx_uint_t                  k;
-    redisReply                **next;
+    sw_proto_asked_t            asked;
+    sw_proto_taken_t            taken[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
     ngx_http_slidewin_claim_t  *claim;
 
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < SW_PROTO_HEAD) {
-        return NGX_ERROR;
-    }
-
-    for (i = 0; i < reply->elements; i++) {
-        if (reply->element[i]->type != REDIS_REPLY_INTEGER) {
-            return NGX_ERROR;
-        }
-    }
-
-    if (reply->element[0]->integer != number) {
+    if (reply->type != REDIS_REPLY_STRING
+        || reply->len < SW_PROTO_HEAD
+        || sw_proto_get(reply->str) != number)
+    {
         return NGX_ERROR;
     }
 
@@ -131,38 +214,51 @@ ngx_http_slidewin_redis_verdicts(ngx_http_slidewin_call_t *call,
         return NGX_OK;
     }
 
-    n = SW_PROTO_HEAD;
+    now = sw_proto_get(reply->str + SW_PROTO_NUMBER);
+    p = reply->str + SW_PROTO_HEAD;
+    last = reply->str + reply->len;
 
-    for (k = 0; k < call->n; k++) {
-        n += sw_proto_numbers(&call->claims[k]->policy);
-    }
-
-    if (reply->elements != n) {
-        return NGX_ERROR;
-    }
-
-    now = reply->element[1]->integer;
-    next = reply->element + SW_PROTO_HEAD;
+    asked.times = (int64_t) times;
 
     for (k = 0; k < call->n; k++) {
         claim = call->claims[k];
         n = sw_proto_numbers(&claim->policy);
 
-        for (i = 0; i < n; i++) {
-            numbers[i] = (*next++)->integer;
+        if ((size_t) (last - p) < n * SW_PROTO_NUMBER) {
+            return NGX_ERROR;
         }
 
-        if (sw_proto_verdict(numbers, &claim->policy, now, claim->cost,
-                             &counted, &claim->verdict)
+        for (i = 0; i < n; i++) {
+            numbers[i] = sw_proto_get(p);
+            p += SW_PROTO_NUMBER;
+        }
+
+        asked.cost = claim->cost;
+        asked.ahead = claim->ahead;
+
+        if (sw_proto_verdict(numbers, &claim->policy, now, &asked,
+                             (int64_t) nth, &taken[k], &claim->verdict)
             != SW_OK)
         {
             return NGX_DECLINED;
         }
-
-        claim->counted = counted;
     }
 
-    return ngx_http_slidewin_redis_all_or_none(call);
+    if (p != last) {
+        return NGX_ERROR;
+    }
+
+    if (!ngx_http_slidewin_redis_all_or_none(call, times, taken)) {
+        return NGX_DECLINED;
+    }
+
+    for (k = 0; k < call->n; k++) {
+        claim = call->claims[k];
+        claim->counted = ((int64_t) nth <= taken[k].counted);
+        claim->ahead = (nth == 1) ? taken[k].ahead : 0;
+    }
+
+    return NGX_OK;
 }
 
 
@@ -171,32 +267,39 @@ ngx_http_slidewin_redis_verdicts(ngx_http_slidewin_call_t *call,
  * ngx_http_slidewin_shm_decide() and take.lua have it.
  */
 
-static ngx_int_t
-ngx_http_slidewin_redis_all_or_none(ngx_http_slidewin_call_t *call)
+static ngx_uint_t
+ngx_http_slidewin_redis_all_or_none(ngx_http_slidewin_call_t *call,
+    ngx_uint_t times, sw_proto_taken_t *taken)
 {
-    ngx_uint_t                  i, counted, refused[2];
+    int64_t                     admitted, rehearsed;
+    ngx_uint_t                  i;
     ngx_http_slidewin_claim_t  *claim;
 
-    refused[0] = 0;
-    refused[1] = 0;
+    admitted = (int64_t) times;
+    rehearsed = admitted;
 
     for (i = 0; i < call->n; i++) {
         claim = call->claims[i];
 
-        if (!claim->verdict.admitted) {
-            refused[claim->dry_run] = 1;
+        if (claim->dry_run) {
+            rehearsed = ngx_min(rehearsed, taken[i].admitted);
+
+        } else {
+            admitted = ngx_min(admitted, taken[i].admitted);
         }
     }
+
+    rehearsed = ngx_min(rehearsed, admitted);
 
     for (i = 0; i < call->n; i++) {
         claim = call->claims[i];
-        counted = claim->cost && !refused[0]
-                  && !(claim->dry_run && refused[1]);
 
-        if (claim->counted != counted) {
-            return NGX_DECLINED;
+        if (claim->cost
+            && taken[i].counted != (claim->dry_run ? rehearsed : admitted))
+        {
+            return 0;
         }
     }
 
-    return NGX_OK;
+    return 1;
 }

@@ -13,10 +13,11 @@
 #include "sw_proto.h"
 
 
-/* EVALSHA sha n, the keys, number and time, the policies */
-#define NGX_HTTP_SLIDEWIN_REDIS_ARGS                                          \
-    (3 + NGX_HTTP_SLIDEWIN_CLAIMS_MAX + SW_PROTO_HEAD                         \
-     + NGX_HTTP_SLIDEWIN_CLAIMS_MAX * SW_PROTO_ARGS)
+/* EVALSHA sha n, the keys, the numbers */
+#define NGX_HTTP_SLIDEWIN_REDIS_ARGS  (3 + NGX_HTTP_SLIDEWIN_CLAIMS_MAX + 1)
+
+/* a script, the keys and the numbers */
+#define NGX_HTTP_SLIDEWIN_REDIS_COMMAND_MAX  65536
 
 #define NGX_HTTP_SLIDEWIN_REDIS_KEY                                           \
     (SW_REDIS_KEY_LEN + NGX_HTTP_SLIDEWIN_NAME_MAX                            \
@@ -29,8 +30,10 @@ typedef struct {
     int                              argc;
     const char                      *argv[NGX_HTTP_SLIDEWIN_REDIS_ARGS];
     size_t                           lens[NGX_HTTP_SLIDEWIN_REDIS_ARGS];
-    char                             numbers[NGX_HTTP_SLIDEWIN_REDIS_ARGS]
-                                            [SW_PROTO_TEXT];
+    char                             count[SW_PROTO_TEXT];
+    char                             numbers[SW_PROTO_TAKE
+                                             + NGX_HTTP_SLIDEWIN_CLAIMS_MAX
+                                               * SW_PROTO_CLAIM];
     char                             keys[NGX_HTTP_SLIDEWIN_CLAIMS_MAX]
                                          [NGX_HTTP_SLIDEWIN_REDIS_KEY];
 } ngx_http_slidewin_redis_command_t;
@@ -38,13 +41,23 @@ typedef struct {
 
 void ngx_http_slidewin_redis_arg(ngx_http_slidewin_redis_command_t *cmd,
     const char *arg, size_t len);
-void ngx_http_slidewin_redis_arg_number(
-    ngx_http_slidewin_redis_command_t *cmd, int64_t number);
+
+/* the keys of the call, with how many they are if it is a script's */
 void ngx_http_slidewin_redis_arg_keys(ngx_http_slidewin_redis_command_t *cmd,
-    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_call_t *call);
-void ngx_http_slidewin_redis_arg_policy(
-    ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_claim_t *claim,
-    int64_t last);
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_call_t *call,
+    ngx_uint_t script);
+
+/* the call is that of each of so many requests; now is the time there */
+void ngx_http_slidewin_redis_arg_take(ngx_http_slidewin_redis_command_t *cmd,
+    ngx_http_slidewin_call_t *call, ngx_uint_t times, int64_t number,
+    int64_t now);
+void ngx_http_slidewin_redis_arg_give_back(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_call_t *call,
+    int64_t number, int64_t now);
+
+/* as it is sent, until the next one; NGX_ERROR if it is too long */
+ngx_int_t ngx_http_slidewin_redis_command_text(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_str_t *text);
 
 /* of the claim's key in a cluster */
 ngx_uint_t ngx_http_slidewin_redis_slot(ngx_http_slidewin_redis_t *redis,
@@ -55,12 +68,13 @@ ngx_uint_t ngx_http_slidewin_redis_error_is(redisReply *reply,
     const char *code);
 
 /*
- * The verdicts of the claims from the answer to the call of that number; call
- * is NULL if nobody waits for them.  NGX_ERROR: it is no answer to this call;
+ * The verdicts of the claims from the answer to the call of that number, which
+ * stood for so many requests; call is that of the nth, the first being 1, or
+ * NULL if nobody waits for them.  NGX_ERROR: it is no answer to this call;
  * NGX_DECLINED: it is one that cannot be true.
  */
 ngx_int_t ngx_http_slidewin_redis_verdicts(ngx_http_slidewin_call_t *call,
-    int64_t number, redisReply *reply);
+    ngx_uint_t times, ngx_uint_t nth, int64_t number, redisReply *reply);
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_REDIS_COMMAND_H_INCLUDED_ */

@@ -398,6 +398,15 @@ ngx_http_slidewin_redis_conn_anew(ngx_http_slidewin_redis_conn_t *c)
 }
 
 
+ngx_uint_t
+ngx_http_slidewin_redis_conn_open(ngx_http_slidewin_redis_conn_t *c)
+{
+    return c->state == NGX_HTTP_SLIDEWIN_REDIS_READY && c->event.context
+           && !(c->event.context->c.flags
+                & (REDIS_DISCONNECTING|REDIS_FREEING));
+}
+
+
 ngx_int_t
 ngx_http_slidewin_redis_conn_send(ngx_http_slidewin_redis_conn_t *c,
     redisCallbackFn *callback, void *data, int argc, const char **argv,
@@ -406,6 +415,24 @@ ngx_http_slidewin_redis_conn_send(ngx_http_slidewin_redis_conn_t *c,
     if (c->event.context == NULL
         || redisAsyncCommandArgv(c->event.context, callback, data, argc,
                                  argv, lens)
+           != REDIS_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    c->pending++;
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_slidewin_redis_conn_write(ngx_http_slidewin_redis_conn_t *c,
+    redisCallbackFn *callback, void *data, ngx_str_t *text)
+{
+    if (c->event.context == NULL
+        || redisAsyncFormattedCommand(c->event.context, callback, data,
+                                      (char *) text->data, text->len)
            != REDIS_OK)
     {
         return NGX_ERROR;
@@ -552,6 +579,12 @@ void
 ngx_http_slidewin_redis_conn_stop(ngx_http_slidewin_redis_conn_t *c)
 {
     redisAsyncContext  *context;
+
+    /* what was said last is not waited for, but it goes */
+
+    if (ngx_http_slidewin_redis_conn_open(c)) {
+        redisAsyncHandleWrite(c->event.context);
+    }
 
     c->exiting = 1;
     c->state = NGX_HTTP_SLIDEWIN_REDIS_DOWN;

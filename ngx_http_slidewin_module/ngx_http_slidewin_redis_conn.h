@@ -82,6 +82,10 @@ void ngx_http_slidewin_redis_conn_astray(ngx_http_slidewin_redis_conn_t *c,
 /* the same place is elsewhere now: it is made anew, what is asked is awaited */
 void ngx_http_slidewin_redis_conn_move(ngx_http_slidewin_redis_conn_t *c);
 
+/* whether it may send now; hiredis may be about to end it */
+ngx_uint_t ngx_http_slidewin_redis_conn_open(
+    ngx_http_slidewin_redis_conn_t *c);
+
 /*
  * Sends a command.  The callback is called once if NGX_OK was returned, never
  * if NGX_ERROR was; its reply is NULL if the connection is lost.
@@ -89,6 +93,11 @@ void ngx_http_slidewin_redis_conn_move(ngx_http_slidewin_redis_conn_t *c);
 ngx_int_t ngx_http_slidewin_redis_conn_send(ngx_http_slidewin_redis_conn_t *c,
     redisCallbackFn *callback, void *data, int argc, const char **argv,
     const size_t *lens);
+
+/* the same with one that is written out already */
+ngx_int_t ngx_http_slidewin_redis_conn_write(
+    ngx_http_slidewin_redis_conn_t *c, redisCallbackFn *callback, void *data,
+    ngx_str_t *text);
 
 /* every callback is to call this first: counts, finds what is too much */
 void ngx_http_slidewin_redis_conn_received(ngx_http_slidewin_redis_conn_t *c);

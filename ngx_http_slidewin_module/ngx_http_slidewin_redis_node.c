@@ -76,6 +76,15 @@ ngx_http_slidewin_redis_node_open(ngx_http_slidewin_redis_node_t *node,
 }
 
 
+ngx_uint_t
+ngx_http_slidewin_redis_node_well(ngx_http_slidewin_redis_node_t *node)
+{
+    return node->breaker.state == SW_BREAKER_CLOSED
+           && (node->conn.state == NGX_HTTP_SLIDEWIN_REDIS_READY
+               || !node->conn.failed);
+}
+
+
 static void
 ngx_http_slidewin_redis_node_ready(ngx_http_slidewin_redis_conn_t *c)
 {

@@ -20,6 +20,10 @@ void ngx_http_slidewin_redis_node_stop(ngx_http_slidewin_redis_node_t *node);
 ngx_uint_t ngx_http_slidewin_redis_node_open(
     ngx_http_slidewin_redis_node_t *node, ngx_uint_t check);
 
+/* whether one that was let in and did not go yet may go now */
+ngx_uint_t ngx_http_slidewin_redis_node_well(
+    ngx_http_slidewin_redis_node_t *node);
+
 /* how a check went: answered, failed for a reason, or never answered */
 void ngx_http_slidewin_redis_node_worked(
     ngx_http_slidewin_redis_node_t *node);

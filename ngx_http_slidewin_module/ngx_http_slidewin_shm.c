@@ -233,7 +233,8 @@ ngx_http_slidewin_shm_visit(ngx_http_slidewin_slot_t *slot,
     slot->state = NULL;
     slot->counts = 0;
 
-    ngx_http_slidewin_zone_visit(&slot->visit, claim->zone, &claim->key);
+    ngx_http_slidewin_zone_visit(&slot->visit, claim->zone, &claim->key,
+                                 NGX_HTTP_SLIDEWIN_COUNTS);
 }
 
 

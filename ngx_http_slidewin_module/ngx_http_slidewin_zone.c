@@ -13,12 +13,22 @@
 #define NGX_HTTP_SLIDEWIN_FULL_LOG_MS    60000
 
 /* counts up when what lies in shared memory changes its meaning */
-#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   2
+#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   3
 
 #define NGX_HTTP_SLIDEWIN_ZONE_LAYOUT                                         \
     (NGX_HTTP_SLIDEWIN_ZONE_VERSION << 24                                     \
      | sizeof(ngx_http_slidewin_shctx_t) << 12                                \
      | sizeof(ngx_http_slidewin_node_t))
+
+
+/* node.data: the length of a key, or that it is a digest, for each use */
+
+#define NGX_HTTP_SLIDEWIN_NODE_KINDS     64
+#define NGX_HTTP_SLIDEWIN_NODE_DIGESTED  63
+
+#define ngx_http_slidewin_node_counts(n)                                      \
+    ((n)->node.data / NGX_HTTP_SLIDEWIN_NODE_KINDS                            \
+     == NGX_HTTP_SLIDEWIN_COUNTS)
 
 
 /* what a worker was doing to the links when it died with the lock */
@@ -33,6 +43,9 @@ struct ngx_http_slidewin_shctx_s {
     ngx_rbtree_t                rbtree;
     ngx_rbtree_node_t           sentinel;
     ngx_queue_t                 queue;
+    ngx_queue_t                 due;
+    ngx_atomic_t                denies;      /* until, ms */
+    ngx_atomic_t                workers;
     ngx_atomic_t                links;
     ngx_uint_t                  forgotten;   /* clients, to make room */
     int64_t                     full_logged;
@@ -51,6 +64,10 @@ struct ngx_http_slidewin_zone_s {
 static void ngx_http_slidewin_zone_disturb(ngx_http_slidewin_shctx_t *sh,
     ngx_uint_t links);
 static void ngx_http_slidewin_zone_settle(ngx_http_slidewin_shctx_t *sh);
+static ngx_http_slidewin_node_t *ngx_http_slidewin_zone_make(
+    ngx_http_slidewin_visit_t *visit, size_t size, int64_t now);
+static void ngx_http_slidewin_zone_link(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node);
 static void *ngx_http_slidewin_zone_alloc(ngx_http_slidewin_visit_t *visit,
     size_t size, ngx_uint_t evictions, ngx_http_slidewin_node_t *keep,
     int64_t now);
@@ -58,6 +75,12 @@ static void ngx_http_slidewin_zone_expire(ngx_http_slidewin_visit_t *visit,
     int64_t now);
 static sw_log_entry_t *ngx_http_slidewin_node_inline(
     ngx_http_slidewin_node_t *node);
+static ngx_http_slidewin_memo_t *ngx_http_slidewin_node_memo(
+    ngx_http_slidewin_node_t *node);
+static ngx_http_slidewin_node_t *ngx_http_slidewin_memo_node(
+    ngx_http_slidewin_memo_t *memo);
+static ngx_uint_t ngx_http_slidewin_node_idle(ngx_http_slidewin_node_t *node,
+    int64_t now);
 
 static void ngx_http_slidewin_zone_insert(ngx_rbtree_node_t *temp,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
@@ -72,18 +95,66 @@ static ngx_int_t ngx_http_slidewin_zone_init(ngx_shm_zone_t *shm_zone,
 
 void
 ngx_http_slidewin_zone_visit(ngx_http_slidewin_visit_t *visit,
-    ngx_http_slidewin_zone_t *zone, ngx_str_t *key)
+    ngx_http_slidewin_zone_t *zone, ngx_str_t *key,
+    ngx_http_slidewin_what_e what)
+{
+    ngx_http_slidewin_zone_attend(visit, zone);
+
+    sw_key_make(&visit->key, key->data, key->len,
+                ngx_http_slidewin_digest);
+
+    visit->kind = what * NGX_HTTP_SLIDEWIN_NODE_KINDS
+                  + ngx_min(visit->key.kind,
+                            NGX_HTTP_SLIDEWIN_NODE_DIGESTED);
+
+    visit->hash = ngx_murmur_hash2((u_char *) visit->key.data,
+                                   sw_key_len(visit->key.kind));
+}
+
+
+void
+ngx_http_slidewin_zone_attend(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_zone_t *zone)
 {
     visit->zone = zone;
     visit->sh = NULL;
     visit->full = 0;
     visit->repaired = 0;
+}
 
-    sw_key_make(&visit->key, key->data, key->len,
-                ngx_http_slidewin_digest);
 
-    visit->hash = ngx_murmur_hash2((u_char *) visit->key.data,
-                                   sw_key_len(visit->key.kind));
+void
+ngx_http_slidewin_zone_enter(ngx_http_slidewin_zone_t *zone)
+{
+    ngx_http_slidewin_shctx_t  *sh;
+
+    sh = zone->shpool->data;
+
+    (void) ngx_atomic_fetch_add(&sh->workers, 1);
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_zone_leave(ngx_http_slidewin_zone_t *zone)
+{
+    ngx_http_slidewin_shctx_t  *sh;
+
+    sh = zone->shpool->data;
+
+    return ngx_atomic_fetch_add(&sh->workers, -1) == 1;
+}
+
+
+/* a zone that is being repaired may say anything: it is only a hint */
+
+ngx_uint_t
+ngx_http_slidewin_zone_denies(ngx_http_slidewin_zone_t *zone, int64_t now)
+{
+    ngx_http_slidewin_shctx_t  *sh;
+
+    sh = zone->shpool->data;
+
+    return (ngx_atomic_int_t) (sh->denies - (ngx_atomic_uint_t) now) > 0;
 }
 
 
@@ -151,8 +222,7 @@ ngx_http_slidewin_zone_lookup(ngx_http_slidewin_visit_t *visit)
             continue;
         }
 
-        rc = ngx_http_slidewin_zone_cmp(visit->key.kind, visit->key.data,
-                                        node);
+        rc = ngx_http_slidewin_zone_cmp(visit->kind, visit->key.data, node);
 
         if (rc == 0) {
             return (ngx_http_slidewin_node_t *) node;
@@ -190,17 +260,57 @@ ngx_http_slidewin_node_t *
 ngx_http_slidewin_zone_create(ngx_http_slidewin_visit_t *visit,
     const sw_policy_t *policy, int64_t now)
 {
-    size_t                      size;
-    uint32_t                    room;
-    sw_log_entry_t             *entries;
-    ngx_http_slidewin_node_t   *node;
-    ngx_http_slidewin_shctx_t  *sh;
+    size_t                     size;
+    uint32_t                   room;
+    sw_log_entry_t            *entries;
+    ngx_http_slidewin_node_t  *node;
 
-    sh = visit->sh;
     room = (policy->algorithm == SW_LOG) ? NGX_HTTP_SLIDEWIN_LOG_INLINE : 0;
 
     size = offsetof(ngx_http_slidewin_node_t, state) + sw_state_size(policy)
            + room * sizeof(sw_log_entry_t);
+
+    node = ngx_http_slidewin_zone_make(visit, size, now);
+    if (node == NULL) {
+        return NULL;
+    }
+
+    entries = room ? ngx_http_slidewin_node_inline(node) : NULL;
+    sw_state_init(&node->state, policy, now, entries, room);
+
+    ngx_http_slidewin_zone_link(visit, node);
+
+    return node;
+}
+
+
+void *
+ngx_http_slidewin_zone_remember(ngx_http_slidewin_visit_t *visit, size_t size,
+    int64_t now)
+{
+    ngx_http_slidewin_node_t  *node;
+
+    node = ngx_http_slidewin_zone_make(visit,
+                                       offsetof(ngx_http_slidewin_node_t,
+                                                state)
+                                       + size, now);
+    if (node == NULL) {
+        return NULL;
+    }
+
+    ngx_memzero(&node->state, size);
+
+    ngx_http_slidewin_zone_link(visit, node);
+
+    return ngx_http_slidewin_node_memo(node);
+}
+
+
+static ngx_http_slidewin_node_t *
+ngx_http_slidewin_zone_make(ngx_http_slidewin_visit_t *visit, size_t size,
+    int64_t now)
+{
+    ngx_http_slidewin_node_t  *node;
 
     ngx_http_slidewin_zone_expire(visit, now);
 
@@ -211,11 +321,20 @@ ngx_http_slidewin_zone_create(ngx_http_slidewin_visit_t *visit,
     }
 
     node->node.key = visit->hash;
-    node->node.data = visit->key.kind;
+    node->node.data = (u_char) visit->kind;
     ngx_memcpy(node->key, visit->key.data, sw_key_len(visit->key.kind));
 
-    entries = room ? ngx_http_slidewin_node_inline(node) : NULL;
-    sw_state_init(&node->state, policy, now, entries, room);
+    return node;
+}
+
+
+static void
+ngx_http_slidewin_zone_link(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node)
+{
+    ngx_http_slidewin_shctx_t  *sh;
+
+    sh = visit->sh;
 
     ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_ALL);
 
@@ -227,8 +346,6 @@ ngx_http_slidewin_zone_create(ngx_http_slidewin_visit_t *visit,
     ngx_queue_insert_head(&sh->queue, &node->queue);
 
     ngx_http_slidewin_zone_settle(sh);
-
-    return node;
 }
 
 
@@ -237,6 +354,7 @@ ngx_http_slidewin_zone_remove(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node)
 {
     ngx_slab_pool_t            *shpool;
+    ngx_http_slidewin_memo_t   *memo;
     ngx_http_slidewin_shctx_t  *sh;
 
     sh = visit->sh;
@@ -247,8 +365,16 @@ ngx_http_slidewin_zone_remove(ngx_http_slidewin_visit_t *visit,
     ngx_queue_remove(&node->queue);
     ngx_rbtree_delete(&sh->rbtree, &node->node);
 
-    if (node->state.algorithm == SW_LOG
-        && node->state.u.log.entries != ngx_http_slidewin_node_inline(node))
+    if (!ngx_http_slidewin_node_counts(node)) {
+        memo = ngx_http_slidewin_node_memo(node);
+
+        if (memo->queue.next) {
+            ngx_queue_remove(&memo->queue);
+        }
+
+    } else if (node->state.algorithm == SW_LOG
+               && node->state.u.log.entries
+                  != ngx_http_slidewin_node_inline(node))
     {
         ngx_slab_free_locked(shpool, node->state.u.log.entries);
     }
@@ -256,6 +382,86 @@ ngx_http_slidewin_zone_remove(ngx_http_slidewin_visit_t *visit,
     ngx_slab_free_locked(shpool, node);
 
     ngx_http_slidewin_zone_settle(sh);
+}
+
+
+void *
+ngx_http_slidewin_zone_recall(ngx_http_slidewin_visit_t *visit)
+{
+    ngx_http_slidewin_node_t  *node;
+
+    node = ngx_http_slidewin_zone_lookup(visit);
+
+    if (node == NULL) {
+        return NULL;
+    }
+
+    ngx_http_slidewin_zone_touch(visit, node);
+
+    return ngx_http_slidewin_node_memo(node);
+}
+
+
+void
+ngx_http_slidewin_zone_forget(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_memo_t *memo)
+{
+    ngx_http_slidewin_zone_remove(visit, ngx_http_slidewin_memo_node(memo));
+}
+
+
+void
+ngx_http_slidewin_zone_deny(ngx_http_slidewin_visit_t *visit, int64_t until)
+{
+    if (!ngx_http_slidewin_zone_denies(visit->zone, until - 1)) {
+        visit->sh->denies = (ngx_atomic_uint_t) until;
+    }
+}
+
+
+void
+ngx_http_slidewin_zone_due(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_memo_t *memo)
+{
+    ngx_http_slidewin_zone_done(visit, memo);
+
+    ngx_http_slidewin_zone_disturb(visit->sh, NGX_HTTP_SLIDEWIN_LINKS_QUEUE);
+
+    ngx_queue_insert_tail(&visit->sh->due, &memo->queue);
+
+    ngx_http_slidewin_zone_settle(visit->sh);
+}
+
+
+void
+ngx_http_slidewin_zone_done(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_memo_t *memo)
+{
+    if (memo->queue.next == NULL) {
+        return;
+    }
+
+    ngx_http_slidewin_zone_disturb(visit->sh, NGX_HTTP_SLIDEWIN_LINKS_QUEUE);
+
+    ngx_queue_remove(&memo->queue);
+    memo->queue.next = NULL;
+
+    ngx_http_slidewin_zone_settle(visit->sh);
+}
+
+
+void *
+ngx_http_slidewin_zone_first(ngx_http_slidewin_visit_t *visit)
+{
+    ngx_queue_t  *q;
+
+    if (ngx_queue_empty(&visit->sh->due)) {
+        return NULL;
+    }
+
+    q = ngx_queue_head(&visit->sh->due);
+
+    return ngx_queue_data(q, ngx_http_slidewin_memo_t, queue);
 }
 
 
@@ -366,7 +572,7 @@ ngx_http_slidewin_zone_alloc(ngx_http_slidewin_visit_t *visit, size_t size,
             break;
         }
 
-        if (!sw_window_idle(&node->state, now)) {
+        if (!ngx_http_slidewin_node_idle(node, now)) {
             sh->forgotten++;
         }
 
@@ -400,7 +606,7 @@ ngx_http_slidewin_zone_expire(ngx_http_slidewin_visit_t *visit, int64_t now)
         q = ngx_queue_last(&visit->sh->queue);
         node = ngx_queue_data(q, ngx_http_slidewin_node_t, queue);
 
-        if (!sw_window_idle(&node->state, now)) {
+        if (!ngx_http_slidewin_node_idle(node, now)) {
             return;
         }
 
@@ -414,6 +620,32 @@ ngx_http_slidewin_node_inline(ngx_http_slidewin_node_t *node)
 {
     return (sw_log_entry_t *) ((u_char *) &node->state
                                + offsetof(sw_state_t, u) + sizeof(sw_log_t));
+}
+
+
+static ngx_http_slidewin_memo_t *
+ngx_http_slidewin_node_memo(ngx_http_slidewin_node_t *node)
+{
+    return (ngx_http_slidewin_memo_t *) &node->state;
+}
+
+
+static ngx_http_slidewin_node_t *
+ngx_http_slidewin_memo_node(ngx_http_slidewin_memo_t *memo)
+{
+    return (ngx_http_slidewin_node_t *)
+               ((u_char *) memo - offsetof(ngx_http_slidewin_node_t, state));
+}
+
+
+static ngx_uint_t
+ngx_http_slidewin_node_idle(ngx_http_slidewin_node_t *node, int64_t now)
+{
+    if (ngx_http_slidewin_node_counts(node)) {
+        return sw_window_idle(&node->state, now);
+    }
+
+    return ngx_http_slidewin_node_memo(node)->until <= now;
 }
 
 
@@ -457,6 +689,7 @@ static ngx_int_t
 ngx_http_slidewin_zone_cmp(ngx_uint_t kind, const u_char *key,
     ngx_rbtree_node_t *node)
 {
+    size_t                     len;
     ngx_http_slidewin_node_t  *swn;
 
     if (kind != node->data) {
@@ -465,7 +698,13 @@ ngx_http_slidewin_zone_cmp(ngx_uint_t kind, const u_char *key,
 
     swn = (ngx_http_slidewin_node_t *) node;
 
-    return ngx_memcmp(key, swn->key, sw_key_len((uint8_t) kind));
+    len = kind % NGX_HTTP_SLIDEWIN_NODE_KINDS;
+
+    if (len == NGX_HTTP_SLIDEWIN_NODE_DIGESTED) {
+        len = SW_KEY_DIGEST;
+    }
+
+    return ngx_memcmp(key, swn->key, len);
 }
 
 
@@ -485,6 +724,7 @@ ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool)
 
     ngx_rbtree_init(&sh->rbtree, &sh->sentinel, ngx_http_slidewin_zone_insert);
     ngx_queue_init(&sh->queue);
+    ngx_queue_init(&sh->due);
 
     shpool->data = sh;
 
@@ -503,6 +743,7 @@ static void
 ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit)
 {
     ngx_rbtree_node_t          *node;
+    ngx_http_slidewin_memo_t   *memo;
     ngx_http_slidewin_node_t   *swn;
     ngx_http_slidewin_shctx_t  *sh;
 
@@ -521,6 +762,7 @@ ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit)
     }
 
     ngx_queue_init(&sh->queue);
+    ngx_queue_init(&sh->due);
 
     if (sh->rbtree.root != sh->rbtree.sentinel) {
 
@@ -530,6 +772,16 @@ ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit)
         {
             swn = (ngx_http_slidewin_node_t *) node;
             ngx_queue_insert_tail(&sh->queue, &swn->queue);
+
+            if (ngx_http_slidewin_node_counts(swn)) {
+                continue;
+            }
+
+            memo = ngx_http_slidewin_node_memo(swn);
+
+            if (memo->queue.next) {
+                ngx_queue_insert_tail(&sh->due, &memo->queue);
+            }
         }
     }
 

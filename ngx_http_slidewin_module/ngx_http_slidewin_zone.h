@@ -2,7 +2,7 @@
 /*
  * A zone of shared memory: the clients of one policy in a tree, the least
  * recently seen last in a queue, under the zone's own lock.  It holds the
- * counts of the local store, and what a distributed policy keeps here.
+ * counts of the local store, and what a distributed policy remembers here.
  */
 
 
@@ -17,7 +17,16 @@
 typedef struct ngx_http_slidewin_shctx_s  ngx_http_slidewin_shctx_t;
 
 
-/* node.data is the kind of the key; the ring of a short log follows */
+/* what a node is for; a client may have one of each */
+
+typedef enum {
+    NGX_HTTP_SLIDEWIN_COUNTS = 0,          /* a state */
+    NGX_HTTP_SLIDEWIN_DENIAL,
+    NGX_HTTP_SLIDEWIN_LEASE
+} ngx_http_slidewin_what_e;
+
+
+/* node.data is what it is for and the kind of the key; more may follow it */
 
 typedef struct {
     ngx_rbtree_node_t           node;
@@ -27,12 +36,21 @@ typedef struct {
 } ngx_http_slidewin_node_t;
 
 
+/* a denial or a lease begins with this, in the place of the state */
+
+typedef struct {
+    int64_t                     until;     /* ms; then it means nothing */
+    ngx_queue_t                 queue;     /* of the due, if it has a next */
+} ngx_http_slidewin_memo_t;
+
+
 /* a look at one client, and what there is to say of the zone afterwards */
 
 typedef struct {
     ngx_http_slidewin_zone_t   *zone;
     ngx_http_slidewin_shctx_t  *sh;
     sw_key_t                    key;
+    ngx_uint_t                  kind;
     uint32_t                    hash;
     ngx_uint_t                  forgotten;
     unsigned                    full:1;
@@ -45,7 +63,23 @@ ngx_http_slidewin_zone_t *ngx_http_slidewin_zone_add(ngx_conf_t *cf,
     ngx_str_t *name, size_t size, ngx_str_t *key, void *tag);
 
 void ngx_http_slidewin_zone_visit(ngx_http_slidewin_visit_t *visit,
-    ngx_http_slidewin_zone_t *zone, ngx_str_t *key);
+    ngx_http_slidewin_zone_t *zone, ngx_str_t *key,
+    ngx_http_slidewin_what_e what);
+
+/* a look at no client, but at those that are due */
+void ngx_http_slidewin_zone_attend(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_zone_t *zone);
+
+/*
+ * Workers that use it come and go.  Whether the one that goes is the last: it
+ * is not, if ever one was killed.
+ */
+void ngx_http_slidewin_zone_enter(ngx_http_slidewin_zone_t *zone);
+ngx_uint_t ngx_http_slidewin_zone_leave(ngx_http_slidewin_zone_t *zone);
+
+/* without the lock: whether there may be a denial at that time */
+ngx_uint_t ngx_http_slidewin_zone_denies(ngx_http_slidewin_zone_t *zone,
+    int64_t now);
 
 /*
  * Who locks several zones locks them in this order, which is the same in
@@ -75,6 +109,26 @@ ngx_http_slidewin_node_t *ngx_http_slidewin_zone_create(
 
 void ngx_http_slidewin_zone_remove(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node);
+
+/* a denial or a lease: the one there is, a new one of that many bytes */
+
+void *ngx_http_slidewin_zone_recall(ngx_http_slidewin_visit_t *visit);
+void *ngx_http_slidewin_zone_remember(ngx_http_slidewin_visit_t *visit,
+    size_t size, int64_t now);
+void ngx_http_slidewin_zone_forget(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_memo_t *memo);
+
+/* there are denials until then */
+void ngx_http_slidewin_zone_deny(ngx_http_slidewin_visit_t *visit,
+    int64_t until);
+
+/* the due, the first that became so first */
+
+void ngx_http_slidewin_zone_due(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_memo_t *memo);
+void ngx_http_slidewin_zone_done(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_memo_t *memo);
+void *ngx_http_slidewin_zone_first(ngx_http_slidewin_visit_t *visit);
 
 /* gives a log room for one more entry, if there is memory */
 void ngx_http_slidewin_zone_grow(ngx_http_slidewin_visit_t *visit,

@@ -1,13 +1,19 @@
 
 #include "sw_proto.h"
+#include "sw_math.h"
 #include "sw_rate.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 
+static int sw_proto_taken(const int64_t *numbers, const sw_policy_t *policy,
+    const sw_proto_asked_t *asked, sw_proto_taken_t *taken);
+static int sw_proto_state(sw_state_t *state, const int64_t *numbers,
+    const sw_policy_t *policy, int64_t now);
+static int64_t *sw_proto_newest(sw_state_t *state, const sw_policy_t *policy);
 static int sw_proto_log(const int64_t *numbers, const sw_policy_t *policy,
-    int64_t now, int64_t cost, int counted, sw_verdict_t *verdict);
+    int64_t now, int64_t cost, int64_t back, sw_verdict_t *verdict);
 
 
 size_t
@@ -31,6 +37,49 @@ sw_proto_algorithm(sw_algorithm_e algorithm)
 }
 
 
+char *
+sw_proto_put(char *p, int64_t number)
+{
+    int  i;
+
+    for (i = 0; i < SW_PROTO_NUMBER; i++) {
+        *p++ = (char) (number & 0xff);
+        number >>= 8;
+    }
+
+    return p;
+}
+
+
+char *
+sw_proto_put_policy(char *p, const sw_policy_t *policy, int64_t cost)
+{
+    *p++ = sw_proto_algorithm(policy->algorithm)[0];
+
+    p = sw_proto_put(p, policy->limit);
+    p = sw_proto_put(p, policy->window);
+    p = sw_proto_put(p, policy->slices);
+
+    return sw_proto_put(p, cost);
+}
+
+
+int64_t
+sw_proto_get(const char *p)
+{
+    int      i;
+    int64_t  number;
+
+    number = 0;
+
+    for (i = SW_PROTO_NUMBER - 1; i >= 0; i--) {
+        number = number << 8 | (unsigned char) p[i];
+    }
+
+    return number;
+}
+
+
 size_t
 sw_proto_numbers(const sw_policy_t *policy)
 {
@@ -50,10 +99,11 @@ sw_proto_numbers(const sw_policy_t *policy)
 
 int
 sw_proto_verdict(const int64_t *numbers, const sw_policy_t *policy,
-    int64_t now, int64_t cost, int *counted, sw_verdict_t *verdict)
+    int64_t now, const sw_proto_asked_t *asked, int64_t nth,
+    sw_proto_taken_t *taken, sw_verdict_t *verdict)
 {
     size_t           i;
-    int64_t          admitted, asked;
+    int64_t          units, cost, back, room, *newest;
     sw_state_t      *state;
     sw_any_state_t   space;
 
@@ -63,32 +113,126 @@ sw_proto_verdict(const int64_t *numbers, const sw_policy_t *policy,
         }
     }
 
-    admitted = numbers[0];
-
     if (now < 1 || now > SW_PRODUCT_MAX / SW_SLICES_MAX
-        || admitted > 1 || numbers[1] > admitted
-        || (numbers[1] && (cost == 0 || cost > policy->limit)))
+        || sw_proto_taken(numbers, policy, asked, taken) != SW_OK)
     {
         return SW_ERROR;
     }
 
-    *counted = (int) numbers[1];
-    asked = *counted ? 0 : cost;
+    /* what the state held when it was the nth's turn */
+
+    units = numbers[1];
+    cost = asked->cost;
+    back = 0;
+
+    if (nth <= taken->counted) {
+        back = units - nth * cost;
+        cost = 0;
+    }
 
     if (policy->algorithm == SW_LOG) {
-        if (sw_proto_log(numbers + 2, policy, now, cost, *counted, verdict)
-            != SW_OK)
+
+        if (numbers[2] < units || (units && numbers[2] > policy->limit)
+            || sw_proto_log(numbers + 2, policy, now, cost, back, verdict)
+               != SW_OK)
         {
             return SW_ERROR;
         }
 
-        return verdict->admitted == admitted ? SW_OK : SW_ERROR;
+        room = policy->limit - numbers[2];
+
+    } else {
+        state = &space.state;
+
+        if (sw_proto_state(state, numbers, policy, now) != SW_OK) {
+            return SW_ERROR;
+        }
+
+        sw_window_check(state, policy, now, cost, verdict);
+
+        /* what was counted is within the limit, and there */
+
+        newest = sw_proto_newest(state, policy);
+
+        if (*newest < units
+            || (units && verdict->level > policy->limit * verdict->scale))
+        {
+            return SW_ERROR;
+        }
+
+        room = verdict->remaining;
+
+        if (back) {
+            *newest -= back;
+            sw_window_check(state, policy, now, cost, verdict);
+        }
     }
 
-    state = &space.state;
-    sw_state_init(state, policy, now, NULL, 0);
+    room = sw_max(room, 0);
 
-    /* the state's own time is now, or ahead of a clock that stepped back */
+    /* as many as there was room for, and no more */
+
+    if (asked->cost
+        && taken->admitted != sw_min((room + units) / asked->cost,
+                                     asked->times))
+    {
+        return SW_ERROR;
+    }
+
+    if (taken->counted == asked->times && taken->ahead < asked->ahead
+        && room > 0)
+    {
+        return SW_ERROR;
+    }
+
+    return SW_OK;
+}
+
+
+static int
+sw_proto_taken(const int64_t *numbers, const sw_policy_t *policy,
+    const sw_proto_asked_t *asked, sw_proto_taken_t *taken)
+{
+    int64_t  units;
+
+    units = numbers[1];
+
+    taken->admitted = numbers[0];
+    taken->counted = 0;
+    taken->ahead = 0;
+
+    if (asked->cost == 0) {
+        return (taken->admitted == asked->times && units == 0) ? SW_OK
+                                                               : SW_ERROR;
+    }
+
+    if (units > policy->limit) {
+        return SW_ERROR;
+    }
+
+    taken->counted = sw_min(units / asked->cost, asked->times);
+    taken->ahead = units - taken->counted * asked->cost;
+
+    if (taken->admitted > asked->times || taken->counted > taken->admitted
+        || taken->ahead > asked->ahead
+        || (taken->ahead && taken->counted < asked->times))
+    {
+        return SW_ERROR;
+    }
+
+    return SW_OK;
+}
+
+
+/* the state's own time is now, or ahead of a clock that stepped back */
+
+static int
+sw_proto_state(sw_state_t *state, const int64_t *numbers,
+    const sw_policy_t *policy, int64_t now)
+{
+    int64_t  i;
+
+    sw_state_init(state, policy, now, NULL, 0);
 
     if (policy->algorithm == SW_STRICT) {
 
@@ -100,37 +244,42 @@ sw_proto_verdict(const int64_t *numbers, const sw_policy_t *policy,
 
         state->u.slices.index = numbers[2];
 
-        for (i = 0; i <= (size_t) policy->slices; i++) {
+        for (i = 0; i <= policy->slices; i++) {
             state->u.slices.units[i] = numbers[3 + i];
         }
 
-    } else {
-
-        if (numbers[2] < state->u.pair.index
-            || numbers[2] > state->u.pair.index + 1
-            || numbers[3] > SW_PRODUCT_MAX / policy->window
-            || numbers[4] > SW_PRODUCT_MAX / policy->window)
-        {
-            return SW_ERROR;
-        }
-
-        state->u.pair.index = numbers[2];
-        state->u.pair.prev = numbers[3];
-        state->u.pair.curr = numbers[4];
+        return SW_OK;
     }
 
-    sw_window_check(state, policy, now, asked, verdict);
-
-    /* what was counted is within the limit, and holds the cost */
-
-    if (*counted
-        && (verdict->level > policy->limit * verdict->scale
-            || verdict->level < cost * verdict->scale))
+    if (numbers[2] < state->u.pair.index
+        || numbers[2] > state->u.pair.index + 1
+        || numbers[3] > SW_PRODUCT_MAX / policy->window
+        || numbers[4] > SW_PRODUCT_MAX / policy->window)
     {
         return SW_ERROR;
     }
 
-    return verdict->admitted == admitted ? SW_OK : SW_ERROR;
+    state->u.pair.index = numbers[2];
+    state->u.pair.prev = numbers[3];
+    state->u.pair.curr = numbers[4];
+
+    return SW_OK;
+}
+
+
+/* where the last units were counted */
+
+static int64_t *
+sw_proto_newest(sw_state_t *state, const sw_policy_t *policy)
+{
+    sw_slices_t  *slices;
+
+    if (policy->algorithm == SW_STRICT) {
+        slices = &state->u.slices;
+        return &slices->units[slices->index % (policy->slices + 1)];
+    }
+
+    return &state->u.pair.curr;
 }
 
 
@@ -138,29 +287,23 @@ sw_proto_verdict(const int64_t *numbers, const sw_policy_t *policy,
 
 static int
 sw_proto_log(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
-    int64_t cost, int counted, sw_verdict_t *verdict)
+    int64_t cost, int64_t back, sw_verdict_t *verdict)
 {
-    int64_t  total, oldest, newest, fits, asked;
+    int64_t  total, oldest, newest, fits;
 
-    total = numbers[0];
+    total = numbers[0] - back;
     oldest = numbers[1];
     newest = numbers[2];
     fits = numbers[3];
-    asked = counted ? 0 : cost;
 
     if (total == 0) {
-        if (counted) {
-            return SW_ERROR;
-        }
-
-        sw_window_check_new(policy, now, asked, verdict);
+        sw_window_check_new(policy, now, cost, verdict);
         return SW_OK;
     }
 
     if (oldest > newest || newest > now + policy->window
         || oldest <= newest - policy->window
-        || oldest <= now - policy->window
-        || (counted && (total > policy->limit || total < cost)))
+        || oldest <= now - policy->window)
     {
         return SW_ERROR;
     }
@@ -168,10 +311,10 @@ sw_proto_log(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
     verdict->level = total;
     verdict->scale = 1;
     verdict->stamp = newest > now ? newest : now;
-    verdict->remaining = policy->limit > total ? policy->limit - total : 0;
+    verdict->remaining = sw_max(policy->limit - total, 0);
     verdict->more = oldest + policy->window - now;
     verdict->reset = newest + policy->window - now;
-    verdict->admitted = (asked <= verdict->remaining);
+    verdict->admitted = (cost <= verdict->remaining);
     verdict->retry = 0;
 
     if (verdict->admitted) {

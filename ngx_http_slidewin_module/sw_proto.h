@@ -14,26 +14,62 @@
 #include "sw_window.h"
 
 
-#define SW_PROTO_ARGS    6        /* of a policy */
-#define SW_PROTO_HEAD    2        /* numbers before those of the policies */
-#define SW_PROTO_TEXT    21       /* of one number, with its end */
+#define SW_PROTO_NUMBER     7     /* bytes of a number */
+#define SW_PROTO_TEXT       21    /* of one as text, with its end */
+
+/* bytes of an argument: before the policies, and of each */
+#define SW_PROTO_TAKE       (3 * SW_PROTO_NUMBER)
+#define SW_PROTO_GIVE_BACK  (2 * SW_PROTO_NUMBER)
+#define SW_PROTO_POLICY     (1 + 4 * SW_PROTO_NUMBER)
+#define SW_PROTO_CLAIM      (SW_PROTO_POLICY + 2 * SW_PROTO_NUMBER)
+
+/* bytes of a reply before the policies, and the most numbers of one */
+#define SW_PROTO_HEAD       ((size_t) 2 * SW_PROTO_NUMBER)
+#define SW_PROTO_MOST       (2 + 1 + SW_SLICES_MAX + 1)
 
 
-/* a number as a terminated argument; returns its length */
+/* what was asked of a policy: by so many requests, each for the cost */
+
+typedef struct {
+    int64_t   times;
+    int64_t   cost;
+    int64_t   ahead;        /* units to be counted as well */
+} sw_proto_asked_t;
+
+
+/* and what it did */
+
+typedef struct {
+    int64_t   admitted;     /* of those who asked, by this policy */
+    int64_t   counted;      /* and by all of the call */
+    int64_t   ahead;
+} sw_proto_taken_t;
+
+
+/* a number as a terminated text; returns its length */
 size_t sw_proto_number(char text[SW_PROTO_TEXT], int64_t number);
 
 /* the letter of an algorithm */
 const char *sw_proto_algorithm(sw_algorithm_e algorithm);
 
+/* as part of an argument; both return where the next part goes */
+char *sw_proto_put(char *p, int64_t number);
+char *sw_proto_put_policy(char *p, const sw_policy_t *policy, int64_t cost);
+
+/* a number of a reply */
+int64_t sw_proto_get(const char *p);
+
 /* how many numbers of the reply are about a policy */
 size_t sw_proto_numbers(const sw_policy_t *policy);
 
 /*
- * The verdict on a policy from its numbers, which must agree with each other
- * and with the algorithm: SW_OK, or SW_ERROR if they cannot be true.
+ * What a policy did, and its verdict on the nth of those who asked, the first
+ * being 1.  The numbers must agree with each other, with the algorithm and with
+ * what was asked: SW_OK, or SW_ERROR if they cannot be true.
  */
 int sw_proto_verdict(const int64_t *numbers, const sw_policy_t *policy,
-    int64_t now, int64_t cost, int *counted, sw_verdict_t *verdict);
+    int64_t now, const sw_proto_asked_t *asked, int64_t nth,
+    sw_proto_taken_t *taken, sw_verdict_t *verdict);
 
 
 #endif /* _SW_PROTO_H_INCLUDED_ */

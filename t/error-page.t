@@ -25,7 +25,7 @@ my $nginx = SlidewinNginx->start(http => <<"END", server => <<"END");
     slidewin_redis @{[$redis->url]} timeout=20s connect_timeout=20s;
     slidewin_zone \$arg_k zone=three:1m rate=3r/h algorithm=log store=local;
     slidewin_zone \$arg_k zone=five:1m rate=5r/d algorithm=log
-                  on_error=closed;
+                  on_error=closed deny_cache=off;
     slidewin_zone \$arg_k zone=page:1m rate=1r/h algorithm=log store=local;
     slidewin_headers legacy;
     log_format told '\$request_id {$problem}';

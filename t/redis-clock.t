@@ -29,15 +29,15 @@ sub take {
     my %policy = (algorithm => $algorithm, limit => $limit,
                   window => $window,
                   slices => $algorithm eq 'strict' ? 16 : 0);
-    my $reply = $redis->call('EVALSHA', $sha, 1, 'k', 1, $now,
-                             $letter{$algorithm}, $limit, $window,
-                             $policy{slices}, $cost, 0);
+    my $reply = $redis->call('EVALSHA', $sha, 1, 'k', SlidewinRedis::packed(
+        1, $now, 1, $letter{$algorithm}, $limit, $window, $policy{slices},
+        $cost, 0, 0));
 
-    return {} if ref $reply ne 'ARRAY';
+    return {} if ref $reply;
 
-    my ($number, $then, @numbers) = @$reply;
+    my ($number, $then, @numbers) = SlidewinRedis::numbers($reply);
     my ($answer) = $oracle->ask('P ' . SlidewinOracle::policy(\%policy)
-                                . " $then $cost @numbers");
+                                . " $then 1 $cost 0 1 @numbers");
     my ($counted, $verdict) = SlidewinOracle::proven($answer) or return {};
 
     return $verdict;

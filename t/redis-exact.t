@@ -23,11 +23,11 @@ sub http {
     slidewin_log_level info;
 END
     slidewin_zone \$arg_k zone=$_:1m on_error=closed algorithm=$_
-                  rate=${limit}r/40d;
+                  rate=${limit}r/40d deny_cache=off;
     slidewin_zone \$arg_k zone=narrow_$_:1m on_error=closed algorithm=$_
-                  rate=200r/40d;
+                  rate=200r/40d deny_cache=off;
     slidewin_zone \$arg_k zone=five_$_:1m on_error=closed algorithm=$_
-                  rate=@{[$rate{five} // '5r/40d']};
+                  rate=@{[$rate{five} // '5r/40d']} deny_cache=off;
     slidewin_zone \$arg_k zone=short_$_:1m on_error=closed algorithm=$_
                   rate=3r/2s;
 END

@@ -17,7 +17,7 @@ my $cluster = SlidewinRedis->start(args => ['--cluster-enabled', 'yes']);
 my $zones = join '', map {
     my ($name, $key, $algorithm) = @$_;
     "slidewin_zone $key zone=$name:1m rate=1r/h algorithm="
-    . ($algorithm // 'log') . ";\n";
+    . ($algorithm // 'log') . " deny_cache=off;\n";
 } (['field', '$http_x_key'], ['path', '$key'], ['a', '$http_x_key'],
    ['a.b', '$http_x_key'], ['address', '$binary_remote_addr'],
    ['one', '$http_x_key', 'counter'], ['two', '$http_x_key', 'fixed'],

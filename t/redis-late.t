@@ -29,8 +29,8 @@ my @clients = map { $nginx->client } 1 .. 100;
 
 $_->get('/free') for @clients;
 
-# One request every 10 ms, whether those before it were answered or not.
-# Returns the answers in their order.
+# One request every 10 ms, each of another client, whether those before it were
+# answered or not. Returns the answers in their order.
 sub load {
     my ($n, $uri) = @_;
     my @answers;
@@ -39,7 +39,7 @@ sub load {
         my $client = $clients[$i % @clients];
 
         push @answers, $client->answer if $i >= @clients;
-        $client->request($uri);
+        $client->request("$uri.$i");
         SlidewinNginx::nap(0.01);
     }
 
@@ -132,7 +132,7 @@ $faults->note;
 
 $clients[0]->request('/open?k=first');
 SlidewinNginx::nap(0.02);
-$clients[$_]->request('/open?k=error') for 1 .. 4;
+$clients[$_]->request("/open?k=error.$_") for 1 .. 4;
 
 is(SlidewinFaults::told($clients[0]->answer), '200 PASSED redis',
    'one that is in time');

@@ -20,7 +20,7 @@ for my $workers (1, 2) {
         redis => 'timeout=20s connect_timeout=20s',
         http => join('', map {
             "slidewin_zone \$arg_k zone=many_$_:1m rate=100r/h algorithm=log"
-            . " on_error=$_;\n"
+            . " on_error=$_ deny_cache=off;\n"
         } @SlidewinFaults::MODES),
         server => join('', map {
             "location = /many_$_ { slidewin zone=many_$_; empty_gif; }\n"

@@ -34,7 +34,7 @@ END
 sub policy {
     my ($kind, $limit) = @_;
 
-    return ($kind, $limit, $window, $kind eq 's' ? 16 : 0, 1, 0);
+    return ($kind, $limit, $window, $kind eq 's' ? 16 : 0, 1, 0, 0);
 }
 
 # entries spread over the window, the last one now
@@ -49,8 +49,8 @@ sub fill {
         my $then = $now - int(($entries - $_) * $window / ($entries + 1));
         $kind eq 'zset'
             ? ['ZADD', $key, $then, sprintf '%d-%08x', $then, rand 2 ** 32]
-            : ['EVALSHA', $take{$kind}, 1, $key, 1, $then,
-               policy($kind, 1_000_000)]
+            : ['EVALSHA', $take{$kind}, 1, $key, SlidewinRedis::packed(
+               1, $then, 1, policy($kind, 1_000_000))]
     } 1 .. $entries);
 
     $redis->command('PEXPIRE', $key, $window) if $kind eq 'zset';
@@ -86,8 +86,8 @@ cmp_ok($bytes{'log 1000'}, '<', $bytes{'set 1000'} / 3, 'a log of 1000');
 
     $redis->command('DEL', $key);
     $client->call_all(map {
-        ['EVALSHA', $take{l}, 1, $key, 1, $now + $_ * $window / 100,
-         policy('l', 1_000_000)]
+        ['EVALSHA', $take{l}, 1, $key, SlidewinRedis::packed(
+         1, $now + $_ * $window / 100, 1, policy('l', 1_000_000))]
     } 1 .. 1000);
     cmp_ok($redis->command('STRLEN', $key), '<=', 17 + 151 * 12,
            'a log does not keep what left it');
@@ -124,8 +124,9 @@ for my $limit ((5, 1000) x 5) {
 
             return $name eq 'sorted set'
                 ? ('EVALSHA', $classic, 1, $client, $limit, $window, $i, $now)
-                : ('EVALSHA', $take{$kind{$name}}, 1, $client, 1, $now,
-                   policy($kind{$name}, $limit));
+                : ('EVALSHA', $take{$kind{$name}}, 1, $client,
+                   SlidewinRedis::packed(1, $now, 1,
+                                         policy($kind{$name}, $limit)));
         });
         my $best = \$usec{$limit}{$name};
         $$best = $usec if !defined $$best || $usec < $$best;

@@ -16,7 +16,7 @@ my $fake = SlidewinFake->start(modes => {
     fin => sub { $_[0]->fin },
     rst => sub { $_[0]->rst },
     torn => sub { $_[0]->send("*3\r\n:1"); $_[0]->fin },
-    foreign => sub { $_[0]->send(SlidewinFake::integers((7) x 8)) },
+    foreign => sub { $_[0]->send(SlidewinFake::reply((7) x 8)) },
 });
 
 for my $end (qw(fin rst torn foreign)) {

@@ -14,7 +14,8 @@ my $redis = SlidewinRedis->start;
 my %conf = (
     workers => 2,
     http => "slidewin_redis @{[$redis->url]} timeout=60s connect_timeout=60s;
-             slidewin_zone \$arg_k zone=a:1m rate=30r/h algorithm=log;",
+             slidewin_zone \$arg_k zone=a:1m rate=30r/h algorithm=log
+                           deny_cache=off;",
     server => 'add_header X-Source $slidewin_source always;
                location = /a { slidewin zone=a; empty_gif; }
                location = /status { stub_status; }',

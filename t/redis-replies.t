@@ -5,6 +5,7 @@ use warnings;
 
 use SlidewinFake;
 use SlidewinFaults;
+use SlidewinRedis;
 use Test::More;
 
 # the honest numbers for the first request of a client, changed
@@ -18,7 +19,7 @@ sub changed {
         my @numbers = $c->take($command);
 
         @numbers = $change->(@numbers);
-        $c->send(SlidewinFake::integers(@numbers));
+        $c->send(SlidewinFake::reply(@numbers));
     };
 }
 
@@ -28,18 +29,15 @@ sub with {
     return changed(sub { my @n = @_; $n[$i] = $value; @n });
 }
 
-# the honest answer with one element written otherwise
-sub element {
-    my ($i, $text) = @_;
+# the honest answer as something else than it is: its bytes, said by the code
+sub as {
+    my ($code) = @_;
 
     return sub {
         my ($c, $command) = @_;
 
         $c->forget($command);
-        my @lines = map { ":$_\r\n" } $c->take($command);
-
-        $lines[$i] = $text;
-        $c->send('*' . @lines . "\r\n" . join '', @lines);
+        $c->send($code->(SlidewinRedis::packed($c->take($command))));
     };
 }
 
@@ -49,7 +47,7 @@ sub says {
     return sub { $_[0]->send($text) };
 }
 
-# number, time, admitted, counted, total, oldest, newest, fits
+# number, time, admitted, units, total, oldest, newest, fits
 
 my @cases = (
     ['garbage', says("HTTP/1.1 400 Bad Request\r\n\r\n")],
@@ -63,12 +61,16 @@ my @cases = (
     ['a string', says("\$2\r\nOK\r\n")],
     ['a number', says(":1\r\n")],
     ['an empty array', says("*0\r\n")],
-    ['one element', changed(sub { $_[0] })],
-    ['two elements', changed(sub { @_[0, 1] })],
-    ['an element less', changed(sub { @_[0 .. $#_ - 1] })],
-    ['an element more', changed(sub { @_, 0 })],
-    ['nine elements', changed(sub { (@_, 0, 0, 0)[0 .. 8] })],
-    ['the elements twice', changed(sub { @_, @_ })],
+    ['an empty string', says("\$0\r\n\r\n")],
+    ['one number', changed(sub { $_[0] })],
+    ['two numbers', changed(sub { @_[0, 1] })],
+    ['a number less', changed(sub { @_[0 .. $#_ - 1] })],
+    ['a number more', changed(sub { @_, 0 })],
+    ['three numbers more', changed(sub { @_, 0, 0, 0 })],
+    ['the numbers twice', changed(sub { @_, @_ })],
+    ['a byte less', as(sub { SlidewinFake::bulk(substr $_[0], 0, -1) })],
+    ['a byte more', as(sub { SlidewinFake::bulk("$_[0]\0") })],
+    ['a byte in front', as(sub { SlidewinFake::bulk("\0$_[0]") })],
 
     ['a RESP3 null', says("_\r\n")],
     ['a RESP3 double', says(",1.5\r\n")],
@@ -78,22 +80,25 @@ my @cases = (
     ['a RESP3 map', says("%1\r\n:1\r\n:2\r\n")],
     ['a RESP3 set', sub {
         my ($c, $command) = @_;
-        (my $text = $c->answer($command)) =~ s/^\*/~/;
-        $c->send($text);
+        $c->send("~1\r\n" . $c->answer($command));
     }],
     ['a RESP3 push of a subscriber', says(
         ">3\r\n\$9\r\nsubscribe\r\n\$1\r\na\r\n:1\r\n")],
 
-    ['a string for a number', element(2, "\$1\r\n1\r\n")],
-    ['a status for a number', element(2, "+1\r\n")],
-    ['a nil for a number', element(4, "\$-1\r\n")],
-    ['an error for a number', element(2, "-ERR no\r\n")],
-    ['an array for a number', element(4, "*1\r\n:1\r\n")],
-    ['an empty array for a number', element(0, "*0\r\n")],
-    ['a double for a number', element(4, ",1\r\n")],
-    ['a number that is none', element(4, ":1x\r\n")],
-    ['a number without digits', element(4, ":\r\n")],
-    ['a number beyond 64 bits', element(4, ":9223372036854775808\r\n")],
+    ['the string in an array', as(sub {
+        "*1\r\n" . SlidewinFake::bulk($_[0]) })],
+    ['the numbers in an array', as(sub {
+        my @n = SlidewinRedis::numbers($_[0]);
+        join '', '*' . @n . "\r\n", map { ":$_\r\n" } @n })],
+    ['the bytes as a status', as(sub { '+' . unpack('H*', $_[0]) . "\r\n" })],
+    ['the bytes as digits', as(sub {
+        SlidewinFake::bulk(unpack 'H*', $_[0]) })],
+    ['the bytes as an error', as(sub { "-$_[0]\r\n" })],
+    ['the bytes as a verbatim string', as(sub {
+        '=' . (4 + length $_[0]) . "\r\ntxt:$_[0]\r\n" })],
+    ['a number that is none', says(":1x\r\n")],
+    ['a number without digits', says(":\r\n")],
+    ['a number beyond 64 bits', says(":9223372036854775808\r\n")],
 
     ['another call\'s number', changed(sub { $_[0]++; @_ })],
     ['the call before', changed(sub { $_[0]--; @_ })],
@@ -131,7 +136,7 @@ my %modes;
 
 $modes{"case$_"} = $cases[$_][1] for 0 .. $#cases;
 
-# number, time, admitted, counted, index, previous, current
+# number, time, admitted, units, index, previous, current
 
 my @pairs = (
     ['a window before', changed(sub { $_[4]--; @_ })],

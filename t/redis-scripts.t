@@ -16,11 +16,11 @@ my ($redis, %sha, $engine);
 
 # a policy is [algorithm, limit, window]
 sub arguments {
-    my ($policy, $cost, $last) = @_;
+    my ($policy, $cost, @last) = @_;
     my ($algorithm, $limit, $window) = @$policy;
 
     return ($letter{$algorithm}, $limit, $window,
-            $algorithm eq 'strict' ? 16 : 0, $cost, $last);
+            $algorithm eq 'strict' ? 16 : 0, $cost, @last);
 }
 
 sub take_call {
@@ -30,19 +30,20 @@ sub take_call {
                  : (SlidewinRedis::takes($letter{$claims[0]{policy}[0]}))[-1];
 
     return ['EVALSHA', $sha{$script}, scalar @claims,
-            (map { $_->{key} } @claims), 7, $now,
-            map { arguments($_->{policy}, $_->{cost} // 1, $_->{dry} // 0) }
-                @claims];
+            (map { $_->{key} } @claims),
+            SlidewinRedis::packed(7, $now, 1, map {
+                arguments($_->{policy}, $_->{cost} // 1, $_->{dry} // 0, 0)
+            } @claims)];
 }
 
-# (admitted, counted) of each claim, or the error
+# (admitted, units counted) of each claim, or the error
 sub take {
     my ($now, @claims) = @_;
     my $reply = $redis->call(@{take_call($now, @claims)});
 
-    return $reply if ref $reply ne 'ARRAY';
+    return $reply if ref $reply;
 
-    my @numbers = @$reply[2 .. $#$reply];
+    my (undef, undef, @numbers) = SlidewinRedis::numbers($reply);
 
     return join ' ', map {
         my @own = splice @numbers, 0, { c => 5, f => 5, s => 20, l => 6 }
@@ -54,8 +55,8 @@ sub take {
 sub give_back {
     my ($now, $key, $policy, $cost, $stamp) = @_;
 
-    return $redis->call('EVALSHA', $sha{give_back}, 1, $key, 7, $now,
-                        arguments($policy, $cost, $stamp));
+    return $redis->call('EVALSHA', $sha{give_back}, 1, $key,
+        SlidewinRedis::packed(7, $now, arguments($policy, $cost, $stamp)));
 }
 
 sub values_of { return join '|', map { $redis->command('GET', $_) // '-' } @_ }
@@ -234,8 +235,7 @@ sub refused {
                 && $redis->command('DUMP', 'k') eq $dump
                 && !$redis->command('EXISTS', '{k}other');
 
-    diag("$name: " . join ', ', map { ref eq 'ARRAY' ? "[@$_]" : $_ }
-                                @replies);
+    diag("$name: " . join ', ', map { ref ? $_ : unpack 'H*', $_ } @replies);
     return 0;
 }
 
@@ -330,13 +330,13 @@ sub test_noise {
             $outcome = $reply =~ $foreign ? 'foreign' : "crash: $reply";
 
         } else {
-            my (undef, undef, @numbers) = @$reply;
+            my (undef, undef, @numbers) = SlidewinRedis::numbers($reply);
             my ($answer) = $oracle->ask(
                 'P ' . SlidewinOracle::policy({
                     algorithm => $algorithm, limit => $policy->[1],
                     window => $window,
                     slices => $algorithm eq 'strict' ? 16 : 0,
-                }) . " $now 1 @numbers");
+                }) . " $now 1 1 0 1 @numbers");
             if (my ($is, $verdict) = SlidewinOracle::proven($answer)) {
                 $outcome = $verdict->{admitted} ? 'admitted' : 'refused';
             }
@@ -403,13 +403,13 @@ sub test_oom {
 
 sub test_clock {
     my $before = time_there();
-    my $reply = $redis->call('EVALSHA', $sha{take}, 1, 'clock',
-                             9007199254740991, 0,
-                             arguments(['log', 5, 60_000], 1, 0));
+    my ($number, $now) = SlidewinRedis::numbers($redis->command(
+        'EVALSHA', $sha{take}, 1, 'clock', SlidewinRedis::packed(
+        9007199254740991, 0, 1, arguments(['log', 5, 60_000], 1, 0, 0))));
     my $after = time_there();
 
-    is($reply->[0], 9007199254740991, "$engine: the number is echoed");
-    ok($reply->[1] >= $before && $reply->[1] <= $after,
+    is($number, 9007199254740991, "$engine: the number is echoed");
+    ok($now >= $before && $now <= $after,
        "$engine: the server's own time");
 
     return;

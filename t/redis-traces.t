@@ -23,8 +23,8 @@ my $seed = $ENV{SLIDEWIN_SEED} || 20240607;
 # it keeps account of a key's end itself.
 my $shim = <<'END';
 local redis = (function(real)
-    local now, window = tonumber(ARGV[2]), tonumber(ARGV[5])
-    local steps = ARGV[#ARGV] == 'steps'
+    local now, window = struct.unpack('<I7', ARGV[1], 8), tonumber(ARGV[2])
+    local steps = ARGV[3] == 'steps'
     local ends = real.call('GET', 'ends')
     if ends and not steps and now >= tonumber(ends) then
         real.call('DEL', 'k', 'ends')
@@ -185,13 +185,14 @@ sub command {
     my ($redis, $op, $number, $steps) = @_;
     my $p = $op->{policy};
     my @takes = SlidewinRedis::takes($letter{$p->{algorithm}});
-    my ($script, $last) = $op->{verb} eq 'take'
-                          ? ($takes[$number % @takes], 0)
-                          : ('give_back', $op->{stamp});
+    my $take = $op->{verb} eq 'take';
+    my $script = $take ? $takes[$number % @takes] : 'give_back';
 
-    return ['EVALSHA', $redis->{sha}{$script}, 1, 'k', $number, $op->{now},
-            $letter{$p->{algorithm}}, $p->{limit}, $p->{window}, $p->{slices},
-            $op->{cost}, $last, $steps ? 'steps' : ''];
+    return ['EVALSHA', $redis->{sha}{$script}, 1, 'k', SlidewinRedis::packed(
+            $number, $op->{now}, $take ? 1 : (), $letter{$p->{algorithm}},
+            $p->{limit}, $p->{window}, $p->{slices}, $op->{cost},
+            $take ? (0, 0) : $op->{stamp}),
+            $p->{window}, $steps ? 'steps' : ''];
 }
 
 sub show {
@@ -230,13 +231,15 @@ sub disagree {
     for my $i (0 .. $#$trace) {
         my ($op, $reply) = ($trace->[$i], $replies[$i]);
 
-        return "step $i: $reply" if ref $reply ne 'ARRAY';
-        return "step $i: another number" if $reply->[0] != $i + 1;
+        return "step $i: $reply" if ref $reply;
+
+        my ($n, $now, @numbers) = SlidewinRedis::numbers($reply);
+
+        return "step $i: another number" if $n != $i + 1;
         next if $op->{verb} eq 'give';
 
-        my ($n, $now, @numbers) = @$reply;
         push @asked, [$i, 'P ' . SlidewinOracle::policy($op->{policy})
-                          . " $now $op->{cost} @numbers"];
+                          . " $now 1 $op->{cost} 0 1 @numbers"];
     }
 
     my @answers = $oracle->ask(map { $_->[1] } @asked);

@@ -22,11 +22,11 @@ sub http {
     slidewin_redis $url timeout=5s connect_timeout=5s;
     slidewin_log_level info;
     slidewin_zone \$arg_k zone=few:1m rate=5r/40d algorithm=log
-                  on_error=closed;
+                  on_error=closed deny_cache=off;
     slidewin_zone \$arg_k zone=open:1m rate=5r/40d on_error=open;
 END
     slidewin_zone \$arg_k zone=$_:1m rate=${limit}r/40d algorithm=$_
-                  on_error=closed;
+                  on_error=closed deny_cache=off;
     slidewin_zone \$arg_k zone=wide_$_:1m rate=1000r/40d algorithm=$_
                   on_error=closed;
 END

@@ -8,7 +8,7 @@ use SlidewinFake;
 use SlidewinFaults;
 use Test::More;
 
-# the honest numbers, changed: number, time, admitted, counted, total, oldest,
+# the honest numbers, changed: number, time, admitted, units, total, oldest,
 # newest, when it fits
 sub changed {
     my ($change) = @_;
@@ -19,7 +19,7 @@ sub changed {
         $c->forget($command);
         my @numbers = $c->take($command);
         $change->(\@numbers);
-        $c->send(SlidewinFake::integers(@numbers));
+        $c->send(SlidewinFake::reply(@numbers));
     };
 }
 

@@ -208,24 +208,25 @@ sub run {
 }
 
 sub call_of {
-    my ($redis, $script, $v, $cost, $last) = @_;
+    my ($redis, $script, $v, $cost, @last) = @_;
 
-    return ['EVALSHA', $redis->{sha}{$script}, 1, 'k', 9007199254740991,
-            $v->{now}, $letter{$v->{algorithm}}, $v->{limit}, $v->{window},
-            $v->{slices}, $cost, $last];
+    return ['EVALSHA', $redis->{sha}{$script}, 1, 'k', SlidewinRedis::packed(
+            9007199254740991, $v->{now}, $script eq 'give_back' ? () : 1,
+            $letter{$v->{algorithm}}, $v->{limit}, $v->{window}, $v->{slices},
+            $cost, @last)];
 }
 
 sub verdict_of {
     my ($v, $cost, $reply) = @_;
 
-    return 'error: ' . ($reply // 'nil') if ref $reply ne 'ARRAY';
+    return 'error: ' . ($reply // 'nil') if ref($reply // \0);
 
-    my ($number, $now, @numbers) = @$reply;
+    my ($number, $now, @numbers) = SlidewinRedis::numbers($reply);
     return "number $number" if $number != 9007199254740991;
     return "time $now" if $now != $v->{now};
 
     my ($answer) = $oracle->ask("P " . SlidewinOracle::policy($v)
-                                . " $v->{now} $cost @numbers");
+                                . " $v->{now} 1 $cost 0 1 @numbers");
     my ($counted, $verdict) = SlidewinOracle::proven($answer)
         or return "not taken for true: @numbers";
 
@@ -259,8 +260,8 @@ sub take {
     my @bad;
 
     my ($peek, $same, $ttl, $take, $after, $after_ttl)
-        = run($redis, $v, $value, call_of($redis, $script, $v, 0, 0),
-              call_of($redis, $script, $v, $v->{cost}, 0));
+        = run($redis, $v, $value, call_of($redis, $script, $v, 0, 0, 0),
+              call_of($redis, $script, $v, $v->{cost}, 0, 0));
 
     my $peeked = verdict_of($v, 0, $peek);
     my $taken = verdict_of($v, $v->{cost}, $take);
@@ -307,9 +308,9 @@ sub give {
         = run($redis, $v, $value,
               call_of($redis, 'give_back', $v, $v->{cost}, $v->{stamp}));
 
-    push @bad, "reply " . (ref $reply eq 'ARRAY' ? "@$reply" : $reply)
-        if ref $reply ne 'ARRAY'
-           || "@$reply" ne "9007199254740991 $v->{now}";
+    my @numbers = ref $reply ? $reply : SlidewinRedis::numbers($reply);
+    push @bad, "reply @numbers"
+        if "@numbers" ne "9007199254740991 $v->{now}";
 
     my $state = decode($v, $after, $v->{now});
     push @bad, "after is $state, must be $v->{after}"

@@ -368,3 +368,117 @@ __DATA__
 === TEST 58: on_error twice
 --- zone: $remote_addr zone=one:1m rate=5r/m on_error=open on_error=closed;
 --- emerg: duplicate parameter "on_error=closed" in "slidewin_zone" directive
+
+
+
+=== TEST 59: a lease of nothing
+--- http_config: slidewin_redis redis://127.0.0.1:1; slidewin_zone $remote_addr zone=one:1m rate=5r/m lease=0%;
+--- emerg: invalid lease "lease=0%" in "slidewin_zone" directive, it must be from 1% to 100%
+
+
+
+=== TEST 60: a lease of more than all
+--- http_config: slidewin_redis redis://127.0.0.1:1; slidewin_zone $remote_addr zone=one:1m rate=5r/m lease=101%;
+--- emerg: invalid lease "lease=101%" in "slidewin_zone" directive, it must be from 1% to 100%
+
+
+
+=== TEST 61: a lease without a percent sign
+--- http_config: slidewin_redis redis://127.0.0.1:1; slidewin_zone $remote_addr zone=one:1m rate=5r/m lease=10;
+--- emerg: invalid lease "lease=10" in "slidewin_zone" directive, it must be from 1% to 100%
+
+
+
+=== TEST 62: a lease that is no number
+--- http_config: slidewin_redis redis://127.0.0.1:1; slidewin_zone $remote_addr zone=one:1m rate=5r/m lease=much%;
+--- emerg: invalid lease "lease=much%" in "slidewin_zone" directive, it must be from 1% to 100%
+
+
+
+=== TEST 63: an empty lease
+--- http_config: slidewin_redis redis://127.0.0.1:1; slidewin_zone $remote_addr zone=one:1m rate=5r/m lease=;
+--- emerg: invalid lease "lease=" in "slidewin_zone" directive, it must be from 1% to 100%
+
+
+
+=== TEST 64: a lease of a part of a percent
+--- http_config: slidewin_redis redis://127.0.0.1:1; slidewin_zone $remote_addr zone=one:1m rate=5r/m lease=0.5%;
+--- emerg: invalid lease "lease=0.5%" in "slidewin_zone" directive, it must be from 1% to 100%
+
+
+
+=== TEST 65: a lease below nothing
+--- http_config: slidewin_redis redis://127.0.0.1:1; slidewin_zone $remote_addr zone=one:1m rate=5r/m lease=-1%;
+--- emerg: invalid lease "lease=-1%" in "slidewin_zone" directive, it must be from 1% to 100%
+
+
+
+=== TEST 66: a deny_cache that is no time
+--- http_config: slidewin_redis redis://127.0.0.1:1; slidewin_zone $remote_addr zone=one:1m rate=5r/m deny_cache=5x;
+--- emerg: invalid deny_cache "deny_cache=5x" in "slidewin_zone" directive, it must be a time from 1ms to 1m, or off
+
+
+
+=== TEST 67: a deny_cache of nothing
+--- http_config: slidewin_redis redis://127.0.0.1:1; slidewin_zone $remote_addr zone=one:1m rate=5r/m deny_cache=0;
+--- emerg: invalid deny_cache "deny_cache=0" in "slidewin_zone" directive, it must be a time from 1ms to 1m, or off
+
+
+
+=== TEST 68: a deny_cache of more than a minute
+--- http_config: slidewin_redis redis://127.0.0.1:1; slidewin_zone $remote_addr zone=one:1m rate=5r/m deny_cache=61s;
+--- emerg: invalid deny_cache "deny_cache=61s" in "slidewin_zone" directive, it must be a time from 1ms to 1m, or off
+
+
+
+=== TEST 69: an empty deny_cache
+--- http_config: slidewin_redis redis://127.0.0.1:1; slidewin_zone $remote_addr zone=one:1m rate=5r/m deny_cache=;
+--- emerg: invalid deny_cache "deny_cache=" in "slidewin_zone" directive, it must be a time from 1ms to 1m, or off
+
+
+
+=== TEST 70: a deny_cache without a unit
+--- http_config: slidewin_redis redis://127.0.0.1:1; slidewin_zone $remote_addr zone=one:1m rate=5r/m deny_cache=5;
+--- emerg: invalid deny_cache "deny_cache=5" in "slidewin_zone" directive, it must be a time from 1ms to 1m, or off
+
+
+
+=== TEST 71: a deny_cache that is nearly off
+--- http_config: slidewin_redis redis://127.0.0.1:1; slidewin_zone $remote_addr zone=one:1m rate=5r/m deny_cache=Off;
+--- emerg: invalid deny_cache "deny_cache=Off" in "slidewin_zone" directive, it must be a time from 1ms to 1m, or off
+
+
+
+=== TEST 72: a lease twice
+--- http_config: slidewin_redis redis://127.0.0.1:1; slidewin_zone $remote_addr zone=one:1m rate=5r/m lease=5% lease=5%;
+--- emerg: duplicate parameter "lease=5%" in "slidewin_zone" directive
+
+
+
+=== TEST 73: a deny_cache twice
+--- http_config: slidewin_redis redis://127.0.0.1:1; slidewin_zone $remote_addr zone=one:1m rate=5r/m deny_cache=1s deny_cache=off;
+--- emerg: duplicate parameter "deny_cache=off" in "slidewin_zone" directive
+
+
+
+=== TEST 74: a lease of what is here
+--- zone: $remote_addr zone=one:1m rate=5r/m lease=5%;
+--- emerg: invalid parameter "lease=5%" in "slidewin_zone" directive, zone "one" counts in shared memory
+
+
+
+=== TEST 75: a lease of what is here, with a Redis
+--- http_config: slidewin_redis redis://127.0.0.1:1; slidewin_zone $remote_addr zone=one:1m rate=5r/m lease=5% store=local;
+--- emerg: invalid parameter "lease=5%" in "slidewin_zone" directive, zone "one" counts in shared memory
+
+
+
+=== TEST 76: a deny cache of what is here
+--- zone: $remote_addr zone=one:1m rate=5r/m deny_cache=1s;
+--- emerg: invalid parameter "deny_cache=1s" in "slidewin_zone" directive, zone "one" counts in shared memory
+
+
+
+=== TEST 77: no deny cache of what is here
+--- zone: $remote_addr zone=one:1m rate=5r/m deny_cache=off;
+--- emerg: invalid parameter "deny_cache=off" in "slidewin_zone" directive, zone "one" counts in shared memory

@@ -3,7 +3,8 @@ package SlidewinFake;
 # A Redis that misbehaves as it is told. It greets as a real one does (AUTH,
 # SELECT, SCRIPT LOAD, TIME), answers checks by a model of lua/take.lua, and
 # leaves either to the code of a mode. A mode is chosen for all by mode(), or
-# for one client by bearing the name of its key.
+# for one client by bearing the name of its key. Clients "name.1", "name.2" are
+# treated alike, and counted as one by checks().
 
 use strict;
 use warnings;
@@ -13,6 +14,7 @@ use IO::Socket::INET ();
 use IO::Socket::UNIX ();
 use POSIX ();
 use SlidewinNginx ();
+use SlidewinRedis ();
 use Socket ();
 use Storable ();
 use Time::HiRes ();
@@ -141,10 +143,10 @@ sub _exactly {
     return $bytes;
 }
 
-# numbers as the scripts reply them
-sub integers { return join '', '*' . @_ . "\r\n", map { ":$_\r\n" } @_ }
-
 sub bulk { return '$' . length($_[0]) . "\r\n$_[0]\r\n" }
+
+# numbers as the scripts reply them
+sub reply { return bulk(SlidewinRedis::packed(@_)) }
 
 
 package SlidewinFake::Server;
@@ -460,7 +462,7 @@ sub _obey {
     return $self->hold($command) if @{$self->{held}} && $verb !~ /^EVAL/;
 
     if ($verb =~ /^EVAL/) {
-        my ($client) = $command->[3] =~ /\{(.*)\}/s;
+        my ($client) = $command->[3] =~ /\{([^.]*).*\}/s;
         my $mode = exists $server->{modes}{$client} ? $client : undef;
 
         return $self->give_back($command)
@@ -516,7 +518,7 @@ sub greet {
 
 sub answer {
     my ($self, $command) = @_;
-    my $bytes = SlidewinFake::integers($self->take($command));
+    my $bytes = SlidewinFake::reply($self->take($command));
 
     $self->{server}{stats}{length} = length $bytes;
 
@@ -533,38 +535,51 @@ sub forget {
     return;
 }
 
-# Takes the unit of that time from what take() has counted.
+# N numbers of an argument, from an offset on
+sub _numbers {
+    my ($argument, $offset, $n) = @_;
+
+    return SlidewinRedis::numbers(substr $argument, $offset, 7 * $n);
+}
+
+# Takes the units of that time from what take() has counted.
 sub give_back {
     my ($self, $command) = @_;
-    my (undef, undef, $n, @rest) = @$command;
-    my @keys = splice @rest, 0, $n;
-    my ($number, $now) = splice @rest, 0, 2;
+    my (undef, undef, $n, @keys) = @$command;
+    my $argument = pop @keys;
+    my ($number, $now) = _numbers($argument, 0, 2);
 
-    for my $key (@keys) {
-        my (undef, undef, undef, undef, $cost, $stamp) = splice @rest, 0, 6;
+    for my $i (0 .. $#keys) {
+        my $key = $keys[$i];
+        my (undef, undef, undef, $cost, $stamp)
+            = _numbers($argument, 14 + 36 * $i + 1, 5);
         my $state = $self->{server}{model}{$key} // next;
         my ($i) = grep { $state->[$_][0] == $stamp } 0 .. $#$state;
 
         $self->{server}{stats}{refunds}++;
-        splice @$state, $i, 1 if defined $i && $state->[$i][1] == $cost;
+        next if !defined $i;
+        $state->[$i][1] -= $cost;
+        splice @$state, $i, 1 if $state->[$i][1] <= 0;
     }
 
-    return $self->send(SlidewinFake::integers($number, $now));
+    return $self->send(SlidewinFake::reply($number, $now));
 }
 
 # The numbers of an honest answer. Knows l, f, and c that never sees a second
 # window.
 sub take {
     my ($self, $command) = @_;
-    my (undef, undef, $n, @rest) = @$command;
-    my @keys = splice @rest, 0, $n;
-    my ($number, $now) = splice @rest, 0, 2;
+    my (undef, undef, $n, @keys) = @$command;
+    my $argument = pop @keys;
+    my ($number, $now, $times) = _numbers($argument, 0, 3);
     my $model = $self->{server}{model};
-    my (@policies, $refused);
+    my ($all, @policies) = ($times);
 
-    for my $key (@keys) {
-        my ($kind, $limit, $window, undef, $cost) = splice @rest, 0, 6;
-        my $state = $model->{$key} //= [];
+    for my $i (0 .. $#keys) {
+        my $kind = substr $argument, 21 + 43 * $i, 1;
+        my ($limit, $window, undef, $cost, undef, $ahead)
+            = _numbers($argument, 21 + 43 * $i + 1, 6);
+        my $state = $model->{$keys[$i]} //= [];
 
         # an edge that has learnt the time better may be behind itself
         my $then = @$state && $state->[-1][0] > $now ? $state->[-1][0] : $now;
@@ -573,26 +588,31 @@ sub take {
 
         my $total = 0;
         $total += $_->[1] for @$state;
-        my $admitted = $total + $cost <= $limit;
+        my $room = $limit > $total ? $limit - $total : 0;
+        my $admitted = $cost ? POSIX::floor($room / $cost) : $times;
 
-        $refused = 1 if !$admitted;
+        $admitted = $times if $admitted > $times;
+        $all = $admitted if $admitted < $all;
         push @policies, { kind => $kind, limit => $limit, cost => $cost,
                           window => $window, state => $state, then => $then,
-                          total => $total, admitted => $admitted };
+                          total => $total, admitted => $admitted,
+                          room => $room, ahead => $ahead };
     }
 
     my @numbers = ($number, $now);
 
     for my $p (@policies) {
-        my $counted = !$refused && $p->{cost} > 0;
         my $state = $p->{state};
+        my $units = $all * $p->{cost};
 
-        if ($counted) {
-            push @$state, [$p->{then}, $p->{cost}];
-            $p->{total} += $p->{cost};
+        if ($units && $all == $times) {
+            my $left = $p->{room} - $units;
+            $units += $p->{ahead} < $left ? $p->{ahead} : $left;
         }
 
-        push @numbers, $p->{admitted} ? 1 : 0, $counted ? 1 : 0;
+        push @$state, [$p->{then}, $units] if $units;
+        $p->{total} += $units;
+        push @numbers, $p->{admitted}, $units;
 
         if ($p->{kind} ne 'l') {
             push @numbers, POSIX::floor($now / $p->{window}), 0, $p->{total};
@@ -601,7 +621,7 @@ sub take {
 
         my ($fits, $left) = (0, $p->{total} + $p->{cost} - $p->{limit});
 
-        if (!$p->{admitted} && $p->{cost} <= $p->{limit}) {
+        if ($p->{admitted} < $times && $p->{cost} <= $p->{limit}) {
             for my $entry (@$state) {
                 $fits = $entry->[0];
                 last if ($left -= $entry->[1]) <= 0;

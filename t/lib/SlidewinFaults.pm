@@ -40,7 +40,7 @@ sub start {
         $stores .= "slidewin_redis $options{url} name=of_$mode $params;\n"
             if $options{apart};
         $zones .= "slidewin_zone \$arg_k zone=$mode:1m rate=2r/h algorithm=log"
-                  . "$store on_error=$mode;\n"
+                  . "$store on_error=$mode deny_cache=off;\n"
                   . "slidewin_zone \$arg_k zone=well_$mode:1m"
                   . " rate=1000000r/h algorithm=fixed$store"
                   . " on_error=closed;\n";

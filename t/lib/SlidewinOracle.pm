@@ -78,11 +78,12 @@ sub taken {
     return ($n[0], verdict(@n[1 .. 8]), verdict(@n[9 .. 16]));
 }
 
-# of the answer to a script's numbers: counted and verdict, or nothing
+# of the answer to a script's numbers: how many were counted, the verdict, and
+# the units ahead, or nothing
 sub proven {
-    my ($good, $counted, @n) = split ' ', $_[0];
+    my ($good, $counted, $ahead, @n) = split ' ', $_[0];
 
-    return $good ? ($counted, verdict(@n)) : ();
+    return $good ? ($counted, verdict(@n), $ahead) : ();
 }
 
 1;

@@ -105,6 +105,14 @@ sub script {
     return $scripts{$name} // die "no script $name\n";
 }
 
+# numbers, and the letters of algorithms, as the scripts take them
+sub packed {
+    return join '', map { /^[a-z]$/ ? $_ : substr pack('q<', $_), 0, 7 } @_;
+}
+
+# and as they give them
+sub numbers { return map { unpack 'Q<', "$_\0" } unpack '(a7)*', $_[0] }
+
 # a port of the loopback nobody listens on
 sub free_port {
     my $socket = IO::Socket::INET->new(

@@ -7,8 +7,10 @@
  *                             verdict of this cost before it is counted, and
  *                             of no cost after
  *   G POLICY now cost stamp   a give back: nothing
- *   P POLICY now cost n...    of a script's numbers: whether they are taken
- *                             for true, counted, the verdict
+ *   P POLICY now times cost ahead nth n...
+ *                             of a script's numbers: whether they are taken
+ *                             for true, how many of those who asked were
+ *                             counted, the units ahead, the verdict on the nth
  *   N                         the client is new again: nothing
  *
  * A policy is algorithm (0 to 3), limit, window, slices.  The client is kept
@@ -37,8 +39,7 @@ static int stale(const sw_policy_t *policy, int64_t now);
 static void take(const sw_policy_t *policy, int64_t now, int64_t cost);
 static void give(const sw_policy_t *policy, int64_t now, int64_t cost,
     int64_t stamp);
-static void reply(const sw_policy_t *policy, int64_t now, int64_t cost,
-    const int64_t *numbers, int n);
+static void reply(const sw_policy_t *policy, const int64_t *in, int n);
 static void print(const sw_verdict_t *v);
 
 
@@ -97,7 +98,7 @@ main(void)
             break;
 
         case 'P':
-            reply(&policy, in[4], in[5], in + 6, n - 6);
+            reply(&policy, in + 4, n - 4);
             break;
 
         default:
@@ -220,21 +221,25 @@ give(const sw_policy_t *policy, int64_t now, int64_t cost, int64_t stamp)
 
 
 static void
-reply(const sw_policy_t *policy, int64_t now, int64_t cost,
-    const int64_t *numbers, int n)
+reply(const sw_policy_t *policy, const int64_t *in, int n)
 {
-    int           counted;
-    sw_verdict_t  v;
+    sw_verdict_t      v;
+    sw_proto_asked_t  asked;
+    sw_proto_taken_t  taken;
 
-    if ((size_t) n != sw_proto_numbers(policy)
-        || sw_proto_verdict(numbers, policy, now, cost, &counted, &v)
+    asked.times = in[1];
+    asked.cost = in[2];
+    asked.ahead = in[3];
+
+    if ((size_t) n != 5 + sw_proto_numbers(policy)
+        || sw_proto_verdict(in + 5, policy, in[0], &asked, in[4], &taken, &v)
            != SW_OK)
     {
         printf("0");
         return;
     }
 
-    printf("1 %d", counted);
+    printf("1 %" PRId64 " %" PRId64, taken.counted, taken.ahead);
     print(&v);
 }
 

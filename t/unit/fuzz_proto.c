@@ -10,9 +10,6 @@
 #include "sw_proto.h"
 
 
-#define NUMBERS  (5 + SW_SLICES_MAX)
-
-
 typedef struct {
     const uint8_t  *p;
     size_t          left;
@@ -22,19 +19,20 @@ typedef struct {
 static int64_t next(stream_t *s, int64_t low, int64_t high);
 static void next_policy(stream_t *s, sw_policy_t *policy);
 static void next_numbers(stream_t *s, const sw_policy_t *policy, int64_t now,
-    int64_t *numbers);
+    const sw_proto_asked_t *asked, int64_t *numbers);
 static void same_as_window(const int64_t *numbers, const sw_policy_t *policy,
-    int64_t now, int64_t cost, const sw_verdict_t *v);
+    int64_t now, int64_t cost, int64_t back, const sw_verdict_t *v);
 
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    int           counted;
-    int64_t       now, cost, most, *numbers;
-    stream_t      s;
-    sw_policy_t   policy;
-    sw_verdict_t  v;
+    int64_t           now, nth, cost, back, most, *numbers;
+    stream_t          s;
+    sw_policy_t       policy;
+    sw_verdict_t      v;
+    sw_proto_asked_t  asked;
+    sw_proto_taken_t  taken;
 
     s.p = data;
     s.left = size;
@@ -43,31 +41,49 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     now = next(&s, 0, 3) ? next(&s, 1, SW_PRODUCT_MAX / SW_SLICES_MAX)
                          : next(&s, INT64_MIN / 2, INT64_MAX / 2 - 1);
-    cost = next(&s, 0, 3) ? next(&s, 0, policy.limit + 1)
-                          : next(&s, 0, SW_PRODUCT_MAX);
+    asked.times = next(&s, 0, 1) ? 1 : next(&s, 1, 1024);
+    asked.cost = next(&s, 0, 3) ? next(&s, 0, policy.limit + 1)
+                                : next(&s, 0, SW_PRODUCT_MAX);
+    asked.ahead = next(&s, 0, 1) ? 0 : next(&s, 0, policy.limit);
+    nth = next(&s, 1, asked.times);
 
     /* no more than it may look at */
 
     numbers = malloc(sw_proto_numbers(&policy) * sizeof(int64_t));
-    next_numbers(&s, &policy, now, numbers);
+    next_numbers(&s, &policy, now, &asked, numbers);
 
-    counted = -1;
     memset(&v, 0x5a, sizeof(v));
 
-    if (sw_proto_verdict(numbers, &policy, now, cost, &counted, &v) != SW_OK)
+    if (sw_proto_verdict(numbers, &policy, now, &asked, nth, &taken, &v)
+        != SW_OK)
     {
         free(numbers);
         return 0;
     }
 
     most = 3 * policy.window + 1;
+    back = 0;
+    cost = asked.cost;
 
     fuzz_check(now > 0);
-    fuzz_check(counted == numbers[1]);
-    fuzz_check(v.admitted == numbers[0]);
-    fuzz_check(counted <= v.admitted);
+    fuzz_check(taken.admitted == numbers[0]);
+    fuzz_check(taken.admitted <= asked.times);
+    fuzz_check(taken.counted <= taken.admitted);
+    fuzz_check(taken.ahead >= 0 && taken.ahead <= asked.ahead);
+    fuzz_check(taken.ahead == 0 || taken.counted == asked.times);
+    fuzz_check(taken.counted * cost + taken.ahead == numbers[1]);
+
+    if (nth <= taken.counted) {
+        fuzz_check(cost > 0 && cost <= policy.limit);
+        fuzz_check(v.level >= nth * cost * v.scale);
+        fuzz_check(v.level <= policy.limit * v.scale);
+
+        back = numbers[1] - nth * cost;
+        cost = 0;
+    }
+
     fuzz_check(v.remaining >= 0 && v.remaining <= policy.limit);
-    fuzz_check(v.admitted == ((counted ? 0 : cost) <= v.remaining));
+    fuzz_check(v.admitted == (cost <= v.remaining));
     fuzz_check(v.level >= 0);
     fuzz_check(v.stamp >= now && v.stamp <= now + policy.window);
     fuzz_check(v.reset >= 0 && v.reset <= most);
@@ -83,13 +99,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_check(v.retry > 0 && v.retry <= most);
     }
 
-    if (counted) {
-        fuzz_check(cost > 0 && cost <= policy.limit);
-        fuzz_check(v.level >= cost * v.scale);
-        fuzz_check(v.level <= policy.limit * v.scale);
-    }
-
-    same_as_window(numbers, &policy, now, counted ? 0 : cost, &v);
+    same_as_window(numbers, &policy, now, cost, back, &v);
 
     free(numbers);
 
@@ -155,14 +165,15 @@ next_policy(stream_t *s, sw_policy_t *policy)
 
 static void
 next_numbers(stream_t *s, const sw_policy_t *policy, int64_t now,
-    int64_t *numbers)
+    const sw_proto_asked_t *asked, int64_t *numbers)
 {
     size_t   i, n;
     int64_t  near;
 
     n = sw_proto_numbers(policy);
-    numbers[0] = next(s, 0, 1);
-    numbers[1] = next(s, 0, 1);
+    numbers[0] = next(s, 0, 1) ? next(s, 0, 1) : next(s, 0, asked->times);
+    numbers[1] = next(s, 0, 1) ? next(s, 0, 1) * asked->cost
+                               : next(s, 0, policy->limit);
 
     for (i = 2; i < n; i++) {
         near = 0;
@@ -204,7 +215,7 @@ next_numbers(stream_t *s, const sw_policy_t *policy, int64_t now,
 
 static void
 same_as_window(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
-    int64_t cost, const sw_verdict_t *v)
+    int64_t cost, int64_t back, const sw_verdict_t *v)
 {
     int64_t       i;
     client_t      client;
@@ -212,7 +223,7 @@ same_as_window(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
     sw_verdict_t  wanted;
 
     if (policy->algorithm == SW_LOG) {
-        fuzz_check(v->level == numbers[2] && v->scale == 1);
+        fuzz_check(v->level == numbers[2] - back && v->scale == 1);
         return;
     }
 
@@ -226,10 +237,12 @@ same_as_window(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
             state->u.slices.units[i] = numbers[3 + i];
         }
 
+        state->u.slices.units[numbers[2] % (policy->slices + 1)] -= back;
+
     } else {
         state->u.pair.index = numbers[2];
         state->u.pair.prev = numbers[3];
-        state->u.pair.curr = numbers[4];
+        state->u.pair.curr = numbers[4] - back;
     }
 
     client_check(&client, now, cost, &wanted);

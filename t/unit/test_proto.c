@@ -15,19 +15,19 @@
 #define TRACES    2000
 #define STEPS     40
 #define GARBAGE   200000
-#define NUMBERS   (5 + SW_SLICES_MAX)
 
 
 /* what a script says of a client, and what it must be understood as */
 
 typedef struct {
-    sw_policy_t    policy;
-    int64_t        now;
-    int64_t        cost;
-    int64_t        numbers[NUMBERS];
-    sw_verdict_t   verdict;
-    int            counted;
-    int            lowered;        /* below what is used */
+    sw_policy_t       policy;
+    int64_t           now;
+    int64_t           nth;
+    sw_proto_asked_t  asked;
+    sw_proto_taken_t  taken;
+    int64_t           numbers[SW_PROTO_MOST];
+    sw_verdict_t      verdict;
+    int               lowered;     /* below what is used */
 } answer_t;
 
 
@@ -39,12 +39,12 @@ static void limits(void);
 static void huge(void);
 
 static void answer(answer_t *a, client_t *client, int64_t now, int64_t cost,
-    int count);
-static void answer_log(int64_t *numbers, const client_t *client,
-    int64_t cost, int admitted);
+    int64_t times, int64_t ahead, int count);
+static void answer_log(answer_t *a, const client_t *client);
 static int understood(const answer_t *a);
 static int refused(const answer_t *a, size_t n, int64_t value);
-static int sound(const answer_t *a, int counted, const sw_verdict_t *v);
+static int sound(const answer_t *a, const sw_proto_taken_t *taken,
+    const sw_verdict_t *v);
 static void show(const answer_t *a);
 
 
@@ -74,7 +74,8 @@ static void
 texts(void)
 {
     int          i, good;
-    char         text[SW_PROTO_TEXT];
+    char         text[SW_PROTO_TEXT], bytes[SW_PROTO_POLICY + 1];
+    int64_t      number;
     sw_policy_t  policy;
 
     static const struct {
@@ -100,6 +101,30 @@ texts(void)
     }
 
     tap_ok(good, "numbers as text");
+
+    good = 1;
+
+    for (i = 0; i < 1000; i++) {
+        number = tap_rand(0, (1LL << 56) - 1) >> tap_rand(0, 55);
+        memset(bytes, 'x', sizeof(bytes));
+        good = good
+               && sw_proto_put(bytes, number) == bytes + SW_PROTO_NUMBER
+               && sw_proto_get(bytes) == number
+               && bytes[SW_PROTO_NUMBER] == 'x';
+    }
+
+    tap_ok(good, "numbers as bytes");
+
+    policy.algorithm = SW_STRICT;
+    policy.limit = 3;
+    policy.window = 60000;
+    policy.slices = 16;
+
+    tap_ok(sw_proto_put_policy(bytes, &policy, 2) == bytes + SW_PROTO_POLICY
+           && memcmp(bytes, "s\3\0\0\0\0\0\0\x60\xea\0\0\0\0\0"
+                            "\x10\0\0\0\0\0\0\2\0\0\0\0\0\0",
+                     SW_PROTO_POLICY) == 0,
+           "a policy as bytes");
 
     tap_ok(strcmp(sw_proto_algorithm(SW_COUNTER), "c") == 0
            && strcmp(sw_proto_algorithm(SW_FIXED), "f") == 0
@@ -132,14 +157,15 @@ texts(void)
 static void
 truths(sw_algorithm_e algorithm)
 {
-    int          i, j, good, taken, refusals, peeks, never;
+    int          i, j, good, taken, several, some, ahead, refusals, peeks;
+    int          never;
     int64_t      now, back;
     answer_t     a;
     client_t     client;
     sw_policy_t  policy;
 
     good = 1;
-    taken = refusals = peeks = never = 0;
+    taken = several = some = ahead = refusals = peeks = never = 0;
 
     for (i = 0; i < TRACES && good; i++) {
         trace_policy(&policy, algorithm);
@@ -162,11 +188,17 @@ truths(sw_algorithm_e algorithm)
             answer(&a, &client, now,
                    tap_rand(0, 9) ? trace_cost(&client.policy)
                                   : client.policy.limit + 1,
+                   tap_rand(0, 1) ? 1 : tap_rand(1, 5),
+                   tap_rand(0, 1) ? 0 : tap_rand(0, policy.limit),
                    tap_rand(0, 5) != 0);
 
-            taken += a.counted;
-            refusals += !a.numbers[0];
-            peeks += (a.cost == 0);
+            taken += (a.taken.counted > 0);
+            several += (a.taken.counted > 1);
+            some += (a.taken.counted
+                     && a.taken.counted < a.asked.times);
+            ahead += (a.taken.ahead > 0);
+            refusals += (a.taken.admitted == 0);
+            peeks += (a.asked.cost == 0);
             never += (a.verdict.retry == SW_NEVER);
 
             good = understood(&a);
@@ -175,9 +207,11 @@ truths(sw_algorithm_e algorithm)
         client_free(&client);
     }
 
-    tap_ok(good && taken && refusals && peeks && never,
-           "%s: the verdict is the window's, %d taken, %d refused",
-           client_algorithms[algorithm], taken, refusals);
+    tap_ok(good && taken && several && some && ahead && refusals && peeks
+           && never,
+           "%s: the verdict is the window's, %d taken, %d refused, %d of "
+           "several some, %d ahead", client_algorithms[algorithm], taken,
+           refusals, some, ahead);
 }
 
 
@@ -210,7 +244,10 @@ lies(sw_algorithm_e algorithm)
             now += trace_step(&policy);
             window = policy.window;
 
-            answer(&a, &client, now, trace_cost(&policy), tap_rand(0, 3) != 0);
+            answer(&a, &client, now, trace_cost(&policy),
+                   tap_rand(0, 1) ? 1 : tap_rand(1, 5),
+                   tap_rand(0, 1) ? 0 : tap_rand(0, policy.limit),
+                   tap_rand(0, 3) != 0);
             n = sw_proto_numbers(&policy);
 
             /* no number is any of these, whatever it stands for */
@@ -221,23 +258,31 @@ lies(sw_algorithm_e algorithm)
                 told++;
             }
 
-            /* admitted and counted are two yeses or noes that agree */
+            /* as many are admitted as there was room for */
 
-            good = good && refused(&a, 0, 2) && refused(&a, 1, 2);
+            good = good && refused(&a, 0, a.taken.admitted + 1)
+                   && (a.taken.admitted == 0
+                       || refused(&a, 0, a.taken.admitted - 1));
 
-            if (good && a.counted) {
-                good = refused(&a, 0, 0);
+            /* and not more are counted, nor a part of one */
+
+            if (good && a.asked.cost) {
+                good = refused(&a, 1, (a.taken.admitted + 1) * a.asked.cost
+                                      + a.asked.ahead)
+                       && (a.asked.cost == 1
+                           || refused(&a, 1, a.asked.cost - 1));
 
             } else if (good) {
-                good = refused(&a, 0, !a.numbers[0]);
-            }
-
-            if (good && !a.numbers[0]) {
                 good = refused(&a, 1, 1);
             }
 
-            if (good && a.cost == 0) {
-                good = refused(&a, 1, 1);
+            /* and as much ahead, if that left any room */
+
+            if (good && a.taken.ahead && a.taken.ahead == a.asked.ahead) {
+                good = refused(&a, 1, a.numbers[1] + 1)
+                       && (a.verdict.remaining
+                           == a.numbers[1] - a.nth * a.asked.cost
+                           || refused(&a, 1, a.numbers[1] - 1));
             }
 
             /* a state of another time */
@@ -256,15 +301,17 @@ lies(sw_algorithm_e algorithm)
                        && refused(&a, 4, a.numbers[3] - 1)
                        && refused(&a, 4, a.numbers[3] + window);
 
-                if (good && !a.numbers[0] && a.cost <= policy.limit) {
+                if (good && !a.verdict.admitted
+                    && a.asked.cost <= policy.limit)
+                {
                     good = refused(&a, 5, a.numbers[3] - 1)
                            && refused(&a, 5, a.numbers[4] + 1)
                            && refused(&a, 5, 0);
                 }
 
-                if (good && a.counted) {
+                if (good && a.taken.counted) {
                     good = refused(&a, 2, 0)
-                           && refused(&a, 2, a.cost - 1)
+                           && refused(&a, 2, a.numbers[1] - 1)
                            && refused(&a, 2, policy.limit + 1);
                 }
 
@@ -286,8 +333,9 @@ lies(sw_algorithm_e algorithm)
                        && refused(&a, 3, SW_PRODUCT_MAX / window + 1)
                        && refused(&a, 4, SW_PRODUCT_MAX / window + 1);
 
-                if (good && a.counted) {
-                    good = refused(&a, 4, policy.limit + 1);
+                if (good && a.taken.counted) {
+                    good = refused(&a, 4, policy.limit + 1)
+                           && refused(&a, 4, a.numbers[1] - 1);
                 }
 
                 break;
@@ -295,7 +343,7 @@ lies(sw_algorithm_e algorithm)
 
             /* a limit that is used up admits nothing more */
 
-            if (good && a.numbers[0] && !a.counted && a.cost
+            if (good && a.taken.admitted && !a.taken.counted && a.asked.cost
                 && algorithm != SW_LOG)
             {
                 k = algorithm == SW_STRICT ? 3 : 4;
@@ -314,11 +362,12 @@ lies(sw_algorithm_e algorithm)
 static void
 garbage(sw_algorithm_e algorithm)
 {
-    int           i, good, counted, accepted;
-    size_t        k, n;
-    int64_t       near[8];
-    answer_t      a;
-    sw_verdict_t  v;
+    int               i, good, accepted;
+    size_t            k, n;
+    int64_t           near[8];
+    answer_t          a;
+    sw_verdict_t      v;
+    sw_proto_taken_t  taken;
 
     good = 1;
     accepted = 0;
@@ -328,8 +377,11 @@ garbage(sw_algorithm_e algorithm)
 
         a.now = tap_rand(0, 9) ? trace_start() + 1
                                : tap_rand(-5, INT64_MAX / 2);
-        a.cost = tap_rand(0, 3) ? trace_cost(&a.policy)
-                                : tap_rand(0, SW_PRODUCT_MAX);
+        a.asked.times = tap_rand(0, 1) ? 1 : tap_rand(1, 1024);
+        a.asked.cost = tap_rand(0, 3) ? trace_cost(&a.policy)
+                                      : tap_rand(0, SW_PRODUCT_MAX);
+        a.asked.ahead = tap_rand(0, 1) ? 0 : tap_rand(0, a.policy.limit);
+        a.nth = tap_rand(1, a.asked.times);
 
         near[0] = a.now;
         near[1] = a.now / a.policy.window;
@@ -343,8 +395,10 @@ garbage(sw_algorithm_e algorithm)
         near[7] = SW_PRODUCT_MAX;
 
         n = sw_proto_numbers(&a.policy);
-        a.numbers[0] = tap_rand(0, 1);
-        a.numbers[1] = tap_rand(0, 1);
+        a.numbers[0] = tap_rand(0, 3) ? tap_rand(0, 1)
+                                      : tap_rand(0, a.asked.times);
+        a.numbers[1] = tap_rand(0, 3) ? tap_rand(0, 1) * a.asked.cost
+                                      : tap_rand(0, a.policy.limit);
 
         for (k = 2; k < n; k++) {
             a.numbers[k] = tap_rand(0, 15) ? near[tap_rand(0, 7)]
@@ -357,17 +411,16 @@ garbage(sw_algorithm_e algorithm)
         }
 
         memset(&v, 0x5a, sizeof(v));
-        counted = -1;
 
-        if (sw_proto_verdict(a.numbers, &a.policy, a.now, a.cost, &counted,
-                             &v)
+        if (sw_proto_verdict(a.numbers, &a.policy, a.now, &a.asked, a.nth,
+                             &taken, &v)
             != SW_OK)
         {
             continue;
         }
 
         accepted++;
-        good = sound(&a, counted, &v);
+        good = sound(&a, &taken, &v);
     }
 
     tap_ok(good && accepted, "%s: of %d answers by chance %d could be true",
@@ -378,9 +431,11 @@ garbage(sw_algorithm_e algorithm)
 static void
 limits(void)
 {
-    int           counted;
-    sw_policy_t   policy;
-    sw_verdict_t  v;
+    sw_policy_t       policy;
+    sw_verdict_t      v;
+    sw_proto_taken_t  taken;
+
+    static const sw_proto_asked_t  one = { 1, 1, 0 };
 
     static const int64_t  numbers[] = { 1, 1, 0, 0, 1 };
     static const int64_t  late[] = { 1, 1, 1LL << 40, 0, 1 };
@@ -390,16 +445,16 @@ limits(void)
     policy.window = 1000;
     policy.slices = 0;
 
-    tap_ok(sw_proto_verdict(numbers, &policy, 1, 1, &counted, &v) == SW_OK
-           && counted == 1, "time: the first");
-    tap_ok(sw_proto_verdict(numbers, &policy, 0, 1, &counted, &v)
+    tap_ok(sw_proto_verdict(numbers, &policy, 1, &one, 1, &taken, &v) == SW_OK
+           && taken.counted == 1, "time: the first");
+    tap_ok(sw_proto_verdict(numbers, &policy, 0, &one, 1, &taken, &v)
            == SW_ERROR, "time: none before it");
-    tap_ok(sw_proto_verdict(numbers, &policy, -1, 1, &counted, &v)
+    tap_ok(sw_proto_verdict(numbers, &policy, -1, &one, 1, &taken, &v)
            == SW_ERROR, "time: nor below nothing");
-    tap_ok(sw_proto_verdict(late, &policy, INT64_MAX, 1, &counted, &v)
+    tap_ok(sw_proto_verdict(late, &policy, INT64_MAX, &one, 1, &taken, &v)
            == SW_ERROR, "time: nor the last there is");
     tap_ok(sw_proto_verdict(late, &policy, SW_PRODUCT_MAX / SW_SLICES_MAX + 1,
-                            1, &counted, &v) == SW_ERROR,
+                            &one, 1, &taken, &v) == SW_ERROR,
            "time: nor what cannot be cut into slices");
 }
 
@@ -409,11 +464,17 @@ limits(void)
 static void
 huge(void)
 {
-    int           good, yes, counted, i;
-    size_t        k;
-    int64_t       numbers[NUMBERS], now;
-    sw_policy_t   policy;
-    sw_verdict_t  v;
+    int               good, yes, i;
+    size_t            k;
+    int64_t           numbers[SW_PROTO_MOST], now;
+    sw_policy_t       policy;
+    sw_verdict_t      v;
+    sw_proto_taken_t  taken;
+
+    static const sw_proto_asked_t  one = { 1, 1, 0 };
+    static const sw_proto_asked_t  most = {
+        SW_PRODUCT_MAX, SW_PRODUCT_MAX, SW_PRODUCT_MAX
+    };
 
     good = 1;
     now = SW_PRODUCT_MAX / SW_SLICES_MAX;
@@ -425,7 +486,7 @@ huge(void)
         policy.slices = i == SW_STRICT ? SW_SLICES_MAX : 0;
 
         for (yes = 0; yes <= 1; yes++) {
-            for (k = 2; k < NUMBERS; k++) {
+            for (k = 2; k < SW_PROTO_MOST; k++) {
                 numbers[k] = SW_PRODUCT_MAX;
             }
 
@@ -450,26 +511,26 @@ huge(void)
                 break;
             }
 
-            if (sw_proto_verdict(numbers, &policy, now, 1, &counted, &v)
+            if (sw_proto_verdict(numbers, &policy, now, &one, 1, &taken, &v)
                 == SW_OK)
             {
-                good = good && counted == yes && v.remaining == 0
+                good = good && taken.counted == yes && v.remaining == 0
                        && (yes ? i == SW_FIXED : v.retry > 0);
             }
 
-            (void) sw_proto_verdict(numbers, &policy, now, SW_PRODUCT_MAX,
-                                    &counted, &v);
+            (void) sw_proto_verdict(numbers, &policy, now, &most,
+                                    SW_PRODUCT_MAX, &taken, &v);
 
             /* one that says little, and that the cost was counted */
 
-            for (k = 3; k < NUMBERS && i != SW_LOG; k++) {
+            for (k = 3; k < SW_PROTO_MOST && i != SW_LOG; k++) {
                 numbers[k] = 1;
             }
 
             numbers[0] = numbers[1] = 1;
 
-            good = good && sw_proto_verdict(numbers, &policy, now,
-                                            SW_PRODUCT_MAX, &counted, &v)
+            good = good && sw_proto_verdict(numbers, &policy, now, &most, 1,
+                                            &taken, &v)
                            == SW_ERROR;
         }
     }
@@ -478,28 +539,64 @@ huge(void)
 }
 
 
-/* as the take script does it */
+/* as the take script does it, and as it would go one by one */
 
 static void
-answer(answer_t *a, client_t *client, int64_t now, int64_t cost, int count)
+answer(answer_t *a, client_t *client, int64_t now, int64_t cost,
+    int64_t times, int64_t ahead, int count)
 {
-    int64_t      i;
-    sw_state_t  *state;
+    int64_t            i, room, counted;
+    client_t           copy;
+    sw_state_t        *state;
+    sw_proto_taken_t  *taken;
 
     a->policy = client->policy;
     a->now = now;
-    a->cost = cost;
+    a->asked.times = times;
+    a->asked.cost = cost;
+    a->asked.ahead = ahead;
+    a->nth = tap_rand(1, times);
 
     client_check(client, now, cost, &a->verdict);
 
     a->lowered = a->verdict.level > a->policy.limit * a->verdict.scale;
-    a->counted = a->verdict.admitted && cost && count;
-    a->numbers[0] = a->verdict.admitted;
-    a->numbers[1] = a->counted;
+    room = a->verdict.remaining;
+    taken = &a->taken;
 
-    if (a->counted) {
-        (void) client_add(client, now, cost);
-        client_check(client, now, 0, &a->verdict);
+    taken->admitted = times;
+    taken->counted = 0;
+    taken->ahead = 0;
+
+    if (cost) {
+        taken->admitted = room / cost < times ? room / cost : times;
+
+        /* others that are asked with it may admit less */
+
+        taken->counted = count ? taken->admitted
+                               : tap_rand(0, taken->admitted);
+
+        if (taken->counted == times) {
+            room -= taken->counted * cost;
+            taken->ahead = ahead < room ? ahead : room;
+        }
+    }
+
+    client_copy(&copy, client);
+    counted = taken->counted < a->nth ? taken->counted : a->nth;
+
+    for (i = 0; i < counted; i++) {
+        (void) client_add(&copy, now, cost);
+    }
+
+    client_check(&copy, now, a->nth <= taken->counted ? 0 : cost,
+                 &a->verdict);
+    client_free(&copy);
+
+    a->numbers[0] = taken->admitted;
+    a->numbers[1] = taken->counted * cost + taken->ahead;
+
+    if (a->numbers[1]) {
+        (void) client_add(client, now, a->numbers[1]);
     }
 
     state = client->state;
@@ -516,7 +613,7 @@ answer(answer_t *a, client_t *client, int64_t now, int64_t cost, int count)
         break;
 
     case SW_LOG:
-        answer_log(a->numbers + 2, client, cost, (int) a->numbers[0]);
+        answer_log(a, client);
         break;
 
     default:
@@ -529,15 +626,15 @@ answer(answer_t *a, client_t *client, int64_t now, int64_t cost, int count)
 
 
 static void
-answer_log(int64_t *numbers, const client_t *client, int64_t cost,
-    int admitted)
+answer_log(answer_t *a, const client_t *client)
 {
-    int64_t          time, sum;
+    int64_t          time, sum, *numbers;
     uint32_t         i;
     sw_log_entry_t  *entry;
     const sw_log_t  *log;
 
     log = &client->state->u.log;
+    numbers = a->numbers + 2;
     memset(numbers, 0, 4 * sizeof(int64_t));
 
     if (log->count == 0) {
@@ -558,8 +655,10 @@ answer_log(int64_t *numbers, const client_t *client, int64_t cost,
             numbers[1] = time;
         }
 
-        if (!admitted && cost <= client->policy.limit && numbers[3] == 0
-            && sum >= log->total + cost - client->policy.limit)
+        if (a->taken.admitted < a->asked.times
+            && a->taken.admitted == a->taken.counted
+            && a->asked.cost <= client->policy.limit && numbers[3] == 0
+            && sum >= log->total + a->asked.cost - client->policy.limit)
         {
             numbers[3] = time;
         }
@@ -570,15 +669,15 @@ answer_log(int64_t *numbers, const client_t *client, int64_t cost,
 static int
 understood(const answer_t *a)
 {
-    int           counted;
-    answer_t      copy;
-    sw_verdict_t  v;
+    answer_t          copy;
+    sw_verdict_t      v;
+    sw_proto_taken_t  taken;
 
     copy = *a;
     memset(&v, 0x5a, sizeof(v));
 
-    if (sw_proto_verdict(copy.numbers, &a->policy, a->now, a->cost, &counted,
-                         &v)
+    if (sw_proto_verdict(copy.numbers, &a->policy, a->now, &a->asked, a->nth,
+                         &taken, &v)
         != SW_OK)
     {
         tap_diag("not accepted");
@@ -588,11 +687,13 @@ understood(const answer_t *a)
 
     /* a log that is above a lowered limit does not tell when one unit fits */
 
-    if (a->policy.algorithm == SW_LOG && a->lowered && a->cost != 1) {
+    if (a->policy.algorithm == SW_LOG && a->lowered && a->asked.cost != 1) {
         v.more = a->verdict.more;
     }
 
-    if (counted != a->counted || !trace_same(&v, &a->verdict)) {
+    if (memcmp(&taken, &a->taken, sizeof(taken)) != 0
+        || !trace_same(&v, &a->verdict))
+    {
         show(a);
         trace_show("it is ", &v);
         return 0;
@@ -605,15 +706,15 @@ understood(const answer_t *a)
 static int
 refused(const answer_t *a, size_t n, int64_t value)
 {
-    int           counted;
-    answer_t      lie;
-    sw_verdict_t  v;
+    answer_t          lie;
+    sw_verdict_t      v;
+    sw_proto_taken_t  taken;
 
     lie = *a;
     lie.numbers[n] = value;
 
-    if (sw_proto_verdict(lie.numbers, &lie.policy, lie.now, lie.cost,
-                         &counted, &v)
+    if (sw_proto_verdict(lie.numbers, &lie.policy, lie.now, &lie.asked,
+                         lie.nth, &taken, &v)
         == SW_ERROR)
     {
         return 1;
@@ -629,21 +730,28 @@ refused(const answer_t *a, size_t n, int64_t value)
 /* nobody is let in beyond the limit, or told to wait for what is no time */
 
 static int
-sound(const answer_t *a, int counted, const sw_verdict_t *v)
+sound(const answer_t *a, const sw_proto_taken_t *taken,
+    const sw_verdict_t *v)
 {
-    int64_t  most;
+    int64_t  most, cost, counted;
 
     most = 3 * a->policy.window + 1;
+    counted = (a->nth <= taken->counted);
+    cost = counted ? 0 : a->asked.cost;
 
-    if (counted == a->numbers[1]
-        && v->admitted == a->numbers[0]
+    if (taken->admitted == a->numbers[0]
+        && taken->counted * a->asked.cost + taken->ahead == a->numbers[1]
+        && taken->counted <= taken->admitted
+        && taken->admitted <= a->asked.times
+        && taken->ahead >= 0 && taken->ahead <= a->asked.ahead
+        && (taken->ahead == 0 || taken->counted == a->asked.times)
         && v->remaining >= 0 && v->remaining <= a->policy.limit
-        && v->admitted == ((counted ? 0 : a->cost) <= v->remaining)
-        && (!counted || (a->cost > 0 && a->cost <= a->policy.limit
-                         && v->level >= a->cost * v->scale
+        && v->admitted == (cost <= v->remaining)
+        && (!counted || (a->asked.cost > 0
+                         && v->level >= a->nth * a->asked.cost * v->scale
                          && v->level <= a->policy.limit * v->scale))
         && (v->admitted ? v->retry == 0
-            : a->cost > a->policy.limit ? v->retry == SW_NEVER
+            : cost > a->policy.limit ? v->retry == SW_NEVER
             : v->retry > 0 && v->retry <= most)
         && v->reset >= 0 && v->reset <= most
         && v->more > 0 && v->more <= most
@@ -667,8 +775,9 @@ show(const answer_t *a)
 {
     size_t  i;
 
-    tap_diag("%s now=%" PRId64 " cost=%" PRId64, trace_name(&a->policy),
-             a->now, a->cost);
+    tap_diag("%s now=%" PRId64 " times=%" PRId64 " cost=%" PRId64 " ahead=%"
+             PRId64 " nth=%" PRId64, trace_name(&a->policy), a->now,
+             a->asked.times, a->asked.cost, a->asked.ahead, a->nth);
 
     for (i = 0; i < sw_proto_numbers(&a->policy); i++) {
         tap_diag("  number %d: %" PRId64, (int) i, a->numbers[i]);

@@ -16,7 +16,7 @@ my @edges = map {
     SlidewinNginx->start(
         http => 'slidewin_redis ' . $redis->unix_url . ' timeout=10s'
                 . " connect_timeout=10s;\n" . join('', map { <<"END" }
-    slidewin_zone \$arg_key zone=$_:1m rate=3r/40d algorithm=$_
+    slidewin_zone \$arg_key zone=$_:1m rate=3r/40d algorithm=$_ deny_cache=off
                   on_error=closed;
 END
                 @algorithms),

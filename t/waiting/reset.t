@@ -14,7 +14,8 @@ my $nginx = SlidewinNginx->start(
     slidewin_zone \$arg_key zone=$_:1m rate=3r/40d algorithm=$_;
 END
     slidewin_test_store later delay=20ms;
-    slidewin_zone $arg_key zone=later:1m rate=3r/40d algorithm=log store=later;
+    slidewin_zone $arg_key zone=later:1m rate=3r/40d algorithm=log store=later
+                  deny_cache=off;
     slidewin_zone $arg_key zone=large:1m rate=1000r/40d algorithm=log;
 END
     server => join('', map { <<"END" } @algorithms, 'later', 'large'));

@@ -18,7 +18,8 @@ slidewin_zone $remote_addr zone=local:1m rate=4r/h algorithm=log;
 slidewin_zone $remote_addr zone=late:1m rate=4r/h algorithm=log store=late;
 slidewin_zone $remote_addr zone=later:1m rate=4r/h algorithm=log store=later;
 slidewin_zone $arg_k zone=local-each:1m rate=1r/h algorithm=log;
-slidewin_zone $arg_k zone=late-each:1m rate=1r/h algorithm=log store=late;
+slidewin_zone $arg_k zone=late-each:1m rate=1r/h algorithm=log store=late
+              deny_cache=off;
 slidewin_zone $remote_addr zone=closed:1m rate=4r/h algorithm=log store=bad
               on_error=closed;
 slidewin_zone $remote_addr zone=fallback:1m rate=4r/h algorithm=log store=bad

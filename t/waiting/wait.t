@@ -10,8 +10,10 @@ worker_connections(1024);
 
 our $Store = <<'END';
 slidewin_test_store late delay=50ms;
-slidewin_zone $remote_addr zone=one:1m rate=5r/h algorithm=log store=late;
-slidewin_zone $remote_addr zone=other:1m rate=2r/h algorithm=log store=late;
+slidewin_zone $remote_addr zone=one:1m rate=5r/h algorithm=log store=late
+              deny_cache=off;
+slidewin_zone $remote_addr zone=other:1m rate=2r/h algorithm=log store=late
+              deny_cache=off;
 END
 
 our $HTTP2 = $Store . <<'END';

@@ -1,0 +1,192 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include "ngx_http_slidewin_clock.h"
+#include "ngx_http_slidewin_deny.h"
+#include "ngx_http_slidewin_echo.h"
+#include "ngx_http_slidewin_zone.h"
+
+
+/* costs of a client that are remembered together; fills the slab's 256 bytes */
+#define NGX_HTTP_SLIDEWIN_DENIAL_COSTS  2
+
+
+/* when the cost is admitted if nobody else comes, and how long that is known */
+
+typedef struct {
+    int64_t                      cost;
+    int64_t                      due;        /* ms */
+    int64_t                      until;
+} ngx_http_slidewin_refusal_t;
+
+
+typedef struct {
+    ngx_http_slidewin_memo_t     memo;
+    sw_policy_t                  policy;
+    ngx_http_slidewin_echo_t     echo;
+    ngx_http_slidewin_refusal_t  refusals[NGX_HTTP_SLIDEWIN_DENIAL_COSTS];
+} ngx_http_slidewin_denial_t;
+
+
+static ngx_http_slidewin_refusal_t *ngx_http_slidewin_deny_find(
+    ngx_http_slidewin_denial_t *denial, int64_t cost);
+
+
+/*
+ * A greater cost has a time of its own, later than this one, and is not told
+ * this one's: it asks once, and is remembered as well.
+ */
+
+ngx_uint_t
+ngx_http_slidewin_deny_recall(ngx_http_slidewin_claim_t *claim)
+{
+    int64_t                       now;
+    ngx_uint_t                    found;
+    ngx_http_slidewin_visit_t     visit;
+    ngx_http_slidewin_denial_t   *denial;
+    ngx_http_slidewin_refusal_t  *refusal;
+
+    now = ngx_http_slidewin_clock_ms();
+
+    if (!ngx_http_slidewin_zone_denies(claim->zone, now)) {
+        return 0;
+    }
+
+    found = 0;
+
+    ngx_http_slidewin_zone_visit(&visit, claim->zone, &claim->key,
+                                 NGX_HTTP_SLIDEWIN_DENIAL);
+    ngx_http_slidewin_zone_lock(&visit);
+
+    denial = ngx_http_slidewin_zone_recall(&visit);
+
+    if (denial
+        && ngx_http_slidewin_echo_of(&denial->policy, &claim->policy))
+    {
+        refusal = ngx_http_slidewin_deny_find(denial, claim->cost);
+
+        if (refusal->cost == claim->cost && now < refusal->until) {
+            ngx_http_slidewin_echo_tell(&denial->echo, &claim->policy, now,
+                                        &claim->verdict);
+            claim->verdict.retry = refusal->due - now;
+            claim->counted = 0;
+            found = 1;
+        }
+    }
+
+    ngx_http_slidewin_zone_unlock(&visit);
+    ngx_http_slidewin_zone_report(&visit, ngx_cycle->log);
+
+    return found;
+}
+
+
+void
+ngx_http_slidewin_deny_remember(ngx_http_slidewin_claim_t *claim, int64_t most)
+{
+    int64_t                       now;
+    ngx_http_slidewin_visit_t     visit;
+    ngx_http_slidewin_denial_t   *denial;
+    ngx_http_slidewin_refusal_t  *refusal;
+
+    if (claim->verdict.retry == SW_NEVER) {
+        return;
+    }
+
+    now = ngx_http_slidewin_clock_ms();
+
+    ngx_http_slidewin_zone_visit(&visit, claim->zone, &claim->key,
+                                 NGX_HTTP_SLIDEWIN_DENIAL);
+    ngx_http_slidewin_zone_lock(&visit);
+
+    denial = ngx_http_slidewin_zone_recall(&visit);
+
+    if (denial
+        && !ngx_http_slidewin_echo_of(&denial->policy, &claim->policy))
+    {
+        ngx_http_slidewin_zone_forget(&visit, &denial->memo);
+        denial = NULL;
+    }
+
+    if (denial == NULL) {
+        denial = ngx_http_slidewin_zone_remember(&visit,
+                                          sizeof(ngx_http_slidewin_denial_t),
+                                          now);
+    }
+
+    if (denial) {
+        denial->policy = claim->policy;
+        ngx_http_slidewin_echo_keep(&denial->echo, &claim->verdict, now);
+
+        refusal = ngx_http_slidewin_deny_find(denial, claim->cost);
+
+        refusal->until = 0;
+        ngx_memory_barrier();
+
+        refusal->cost = claim->cost;
+        refusal->due = now + claim->verdict.retry;
+        ngx_memory_barrier();
+
+        refusal->until = ngx_min(refusal->due, now + most);
+
+        denial->memo.until = ngx_max(denial->memo.until, refusal->until);
+        ngx_http_slidewin_zone_deny(&visit, refusal->until);
+    }
+
+    ngx_http_slidewin_zone_unlock(&visit);
+    ngx_http_slidewin_zone_report(&visit, ngx_cycle->log);
+}
+
+
+/* that of the cost, or the one to be replaced */
+
+static ngx_http_slidewin_refusal_t *
+ngx_http_slidewin_deny_find(ngx_http_slidewin_denial_t *denial, int64_t cost)
+{
+    ngx_uint_t                    i;
+    ngx_http_slidewin_refusal_t  *refusal, *first;
+
+    first = &denial->refusals[0];
+
+    for (i = 0; i < NGX_HTTP_SLIDEWIN_DENIAL_COSTS; i++) {
+        refusal = &denial->refusals[i];
+
+        if (refusal->cost == cost) {
+            return refusal;
+        }
+
+        if (refusal->until < first->until) {
+            first = refusal;
+        }
+    }
+
+    return first;
+}
+
+
+void
+ngx_http_slidewin_deny_forget(ngx_http_slidewin_claim_t *claim)
+{
+    ngx_http_slidewin_visit_t   visit;
+    ngx_http_slidewin_denial_t  *denial;
+
+    if (!ngx_http_slidewin_zone_denies(claim->zone,
+                                       ngx_http_slidewin_clock_ms()))
+    {
+        return;
+    }
+
+    ngx_http_slidewin_zone_visit(&visit, claim->zone, &claim->key,
+                                 NGX_HTTP_SLIDEWIN_DENIAL);
+    ngx_http_slidewin_zone_lock(&visit);
+
+    denial = ngx_http_slidewin_zone_recall(&visit);
+
+    if (denial) {
+        ngx_http_slidewin_zone_forget(&visit, &denial->memo);
+    }
+
+    ngx_http_slidewin_zone_unlock(&visit);
+    ngx_http_slidewin_zone_report(&visit, ngx_cycle->log);
+}

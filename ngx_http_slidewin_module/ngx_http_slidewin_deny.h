@@ -1,0 +1,25 @@
+
+/*
+ * Refusals that are remembered for a moment: whoever comes again before its
+ * time is refused without a question.
+ */
+
+
+#ifndef _NGX_HTTP_SLIDEWIN_DENY_H_INCLUDED_
+#define _NGX_HTTP_SLIDEWIN_DENY_H_INCLUDED_
+
+
+#include "ngx_http_slidewin_backend.h"
+
+
+/* whether this cost was refused, and is for certain; the verdict is its own */
+ngx_uint_t ngx_http_slidewin_deny_recall(ngx_http_slidewin_claim_t *claim);
+
+/* of a claim that was refused, for so many ms at most */
+void ngx_http_slidewin_deny_remember(ngx_http_slidewin_claim_t *claim,
+    int64_t most);
+
+void ngx_http_slidewin_deny_forget(ngx_http_slidewin_claim_t *claim);
+
+
+#endif /* _NGX_HTTP_SLIDEWIN_DENY_H_INCLUDED_ */

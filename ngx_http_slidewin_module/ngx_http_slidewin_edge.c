@@ -1,0 +1,117 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "ngx_http_slidewin_amend.h"
+#include "ngx_http_slidewin_deny.h"
+#include "ngx_http_slidewin_edge.h"
+#include "ngx_http_slidewin_lease.h"
+
+
+static ngx_uint_t ngx_http_slidewin_edge_concerns(
+    ngx_http_slidewin_entry_t *entry);
+
+
+ngx_uint_t
+ngx_http_slidewin_edge_denies(ngx_http_slidewin_entry_t *entry)
+{
+    if (!ngx_http_slidewin_edge_concerns(entry)
+        || entry->policy->deny_cache == 0
+        || !ngx_http_slidewin_deny_recall(&entry->claim))
+    {
+        return 0;
+    }
+
+    entry->source = NGX_HTTP_SLIDEWIN_SOURCE_DENY_CACHE;
+
+    return 1;
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_edge_leases(ngx_http_slidewin_entry_t *entry)
+{
+    entry->claim.ahead = 0;
+
+    if (!ngx_http_slidewin_edge_concerns(entry) || entry->policy->lease == 0
+        || !ngx_http_slidewin_lease_take(&entry->claim, entry->store,
+                                         entry->policy->lease))
+    {
+        return 0;
+    }
+
+    entry->source = NGX_HTTP_SLIDEWIN_SOURCE_LEASE;
+
+    return 1;
+}
+
+
+void
+ngx_http_slidewin_edge_learn(ngx_http_slidewin_entry_t *entry, int64_t asked)
+{
+    ngx_http_slidewin_policy_t  *policy;
+
+    policy = entry->policy;
+
+    if (!ngx_http_slidewin_edge_concerns(entry)) {
+        return;
+    }
+
+    if (!entry->claim.verdict.admitted) {
+        if (policy->deny_cache) {
+            ngx_http_slidewin_deny_remember(&entry->claim,
+                                            policy->deny_cache);
+        }
+
+        return;
+    }
+
+    if (policy->lease && entry->claim.counted) {
+        ngx_http_slidewin_lease_renew(&entry->claim, entry->store, asked);
+    }
+}
+
+
+/* there is more for the client than was known */
+
+void
+ngx_http_slidewin_edge_give_back(ngx_http_slidewin_entry_t *entry)
+{
+    if (entry->policy->deny_cache) {
+        ngx_http_slidewin_deny_forget(&entry->claim);
+    }
+
+    if (entry->source == NGX_HTTP_SLIDEWIN_SOURCE_LEASE
+        && ngx_http_slidewin_lease_return(&entry->claim))
+    {
+        entry->claim.counted = 0;
+        return;
+    }
+
+    ngx_http_slidewin_give_back(entry->store, &entry->claim);
+}
+
+
+void
+ngx_http_slidewin_edge_forget(ngx_http_slidewin_policy_t *policy,
+    ngx_http_slidewin_claim_t *claim)
+{
+    if (policy->deny_cache) {
+        ngx_http_slidewin_deny_forget(claim);
+    }
+
+    if (policy->lease) {
+        ngx_http_slidewin_lease_forget(claim);
+    }
+}
+
+
+/* a look counts nothing, and a dry run is to tell what there would be */
+
+static ngx_uint_t
+ngx_http_slidewin_edge_concerns(ngx_http_slidewin_entry_t *entry)
+{
+    return !entry->store->local && !entry->claim.dry_run
+           && entry->claim.cost > 0;
+}

@@ -1,0 +1,32 @@
+
+/*
+ * What this machine knows of a client whose units are counted elsewhere, in the
+ * zone of the policy: that it was refused a moment ago, and units that were
+ * taken ahead.  Either spares a question.
+ */
+
+
+#ifndef _NGX_HTTP_SLIDEWIN_EDGE_H_INCLUDED_
+#define _NGX_HTTP_SLIDEWIN_EDGE_H_INCLUDED_
+
+
+#include "ngx_http_slidewin_ctx.h"
+
+
+/* both leave the verdict in the claim; a lease has counted it as well */
+ngx_uint_t ngx_http_slidewin_edge_denies(ngx_http_slidewin_entry_t *entry);
+ngx_uint_t ngx_http_slidewin_edge_leases(ngx_http_slidewin_entry_t *entry);
+
+/* the store's answer to what was asked at that time, in ms */
+void ngx_http_slidewin_edge_learn(ngx_http_slidewin_entry_t *entry,
+    int64_t asked);
+
+/* gives back what was counted, to the lease it is from or to the store */
+void ngx_http_slidewin_edge_give_back(ngx_http_slidewin_entry_t *entry);
+
+/* the client's count begins anew */
+void ngx_http_slidewin_edge_forget(ngx_http_slidewin_policy_t *policy,
+    ngx_http_slidewin_claim_t *claim);
+
+
+#endif /* _NGX_HTTP_SLIDEWIN_EDGE_H_INCLUDED_ */

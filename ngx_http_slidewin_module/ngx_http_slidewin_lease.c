@@ -1,0 +1,462 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_http.h>
+
+#include "ngx_http_slidewin_amend.h"
+#include "ngx_http_slidewin_clock.h"
+#include "ngx_http_slidewin_echo.h"
+#include "ngx_http_slidewin_lease.h"
+#include "ngx_http_slidewin_zone.h"
+
+
+/* how long units may be held: a part of the window, at most, ms */
+#define NGX_HTTP_SLIDEWIN_LEASE_PART     10
+#define NGX_HTTP_SLIDEWIN_LEASE_MAX      1000
+
+/* at least between two looks for those that have ended, ms */
+#define NGX_HTTP_SLIDEWIN_LEASE_WATCH    50
+
+/* seen to at once, and by the last worker */
+#define NGX_HTTP_SLIDEWIN_LEASE_ENDED    256
+#define NGX_HTTP_SLIDEWIN_LEASE_LEFT     4096
+
+/* whoever has a longer name asks every time */
+#define NGX_HTTP_SLIDEWIN_LEASE_KEY_MAX  512
+
+
+/* the key follows: a store is to be told whose units come back */
+
+typedef struct {
+    ngx_http_slidewin_memo_t   memo;
+    sw_policy_t                policy;
+    ngx_http_slidewin_echo_t   echo;
+    int64_t                    left;
+    int64_t                    used;
+    int64_t                    size;       /* 0: none was needed */
+    int64_t                    stamp;
+    int64_t                    ends;       /* ms */
+    int64_t                    asked;
+    int64_t                    asking;     /* until then somebody does */
+    uint32_t                   key_len;
+    u_char                     key[1];
+} ngx_http_slidewin_lease_t;
+
+
+/* what is left of a lease and goes back to the store */
+
+typedef struct {
+    ngx_http_slidewin_claim_t  claim;
+    u_char                     key[NGX_HTTP_SLIDEWIN_LEASE_KEY_MAX];
+} ngx_http_slidewin_rest_t;
+
+
+static ngx_http_slidewin_lease_t *ngx_http_slidewin_lease_open(
+    ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_claim_t *claim);
+static void ngx_http_slidewin_lease_close(ngx_http_slidewin_visit_t *visit);
+static int64_t ngx_http_slidewin_lease_span(const sw_policy_t *policy);
+static void ngx_http_slidewin_lease_count(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_claim_t *claim,
+    int64_t now);
+static int64_t ngx_http_slidewin_lease_wish(ngx_http_slidewin_lease_t *lease,
+    int64_t cost, int64_t span, int64_t now);
+static void ngx_http_slidewin_lease_end(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_rest_t *rest);
+static void ngx_http_slidewin_lease_hand_back(ngx_http_slidewin_rest_t *rest,
+    ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_store_t *store);
+static void ngx_http_slidewin_lease_timer(ngx_event_t *ev);
+static void ngx_http_slidewin_lease_see_to(ngx_http_slidewin_policy_t *policy,
+    int64_t now, ngx_uint_t most);
+
+
+ngx_uint_t
+ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
+    ngx_http_slidewin_store_t *store, int64_t percent)
+{
+    int64_t                     now, span, most, wish;
+    ngx_uint_t                  taken;
+    ngx_http_slidewin_lease_t  *lease;
+    ngx_http_slidewin_rest_t    rest;
+    ngx_http_slidewin_visit_t   visit;
+
+    span = ngx_http_slidewin_lease_span(&claim->policy);
+
+    if (span == 0 || claim->key.len > NGX_HTTP_SLIDEWIN_LEASE_KEY_MAX) {
+        return 0;
+    }
+
+    now = ngx_http_slidewin_clock_ms();
+    taken = 0;
+    rest.claim.cost = 0;
+
+    lease = ngx_http_slidewin_lease_open(&visit, claim);
+
+    if (lease == NULL
+        || !ngx_http_slidewin_echo_of(&lease->policy, &claim->policy))
+    {
+        goto done;
+    }
+
+    if (now < lease->ends && claim->cost <= lease->left) {
+        ngx_http_slidewin_lease_count(&visit, lease, claim, now);
+        taken = 1;
+        goto done;
+    }
+
+    wish = ngx_http_slidewin_lease_wish(lease, claim->cost, span, now);
+
+    if (wish) {
+        most = claim->policy.limit * percent / 100;
+
+        claim->ahead = ngx_min(wish, ngx_max(most, 1));
+        lease->asking = now + span;
+    }
+
+    /* the store hears of what is left before it is asked for more */
+
+    if (wish || now >= lease->ends) {
+        ngx_http_slidewin_lease_end(&visit, lease, &rest);
+    }
+
+done:
+
+    ngx_http_slidewin_lease_close(&visit);
+    ngx_http_slidewin_lease_hand_back(&rest, claim, store);
+
+    return taken;
+}
+
+
+static void
+ngx_http_slidewin_lease_count(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_claim_t *claim,
+    int64_t now)
+{
+    sw_verdict_t  *verdict;
+
+    lease->left -= claim->cost;
+    lease->used += claim->cost;
+
+    if (lease->left == 0) {
+        ngx_http_slidewin_zone_done(visit, &lease->memo);
+    }
+
+    verdict = &claim->verdict;
+
+    ngx_http_slidewin_echo_tell(&lease->echo, &claim->policy, now, verdict);
+
+    verdict->admitted = 1;
+    verdict->remaining += lease->left;
+    verdict->level -= lease->left * verdict->scale;
+    verdict->stamp = lease->stamp;
+
+    claim->counted = 1;
+}
+
+
+/*
+ * A client that has not asked for a while takes what it needs.  One that comes
+ * again soon gets as much once more; one that used up its lease in time gets
+ * twice as much, one that did not what it used.
+ */
+
+static int64_t
+ngx_http_slidewin_lease_wish(ngx_http_slidewin_lease_t *lease, int64_t cost,
+    int64_t span, int64_t now)
+{
+    if (now < lease->asking) {
+        return 0;
+    }
+
+    if (lease->size == 0) {
+        return (now < lease->asked + span) ? cost : 0;
+    }
+
+    if (now < lease->ends) {
+        return 2 * lease->size;
+    }
+
+    return (now < lease->ends + span) ? lease->used : 0;
+}
+
+
+void
+ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
+    ngx_http_slidewin_store_t *store, int64_t asked)
+{
+    int64_t                     now, span;
+    ngx_http_slidewin_lease_t  *lease;
+    ngx_http_slidewin_rest_t    rest;
+    ngx_http_slidewin_visit_t   visit;
+
+    span = ngx_http_slidewin_lease_span(&claim->policy);
+
+    if (span == 0 || claim->key.len > NGX_HTTP_SLIDEWIN_LEASE_KEY_MAX) {
+        return;
+    }
+
+    now = ngx_http_slidewin_clock_ms();
+    rest.claim.cost = 0;
+
+    lease = ngx_http_slidewin_lease_open(&visit, claim);
+
+    if (lease == NULL) {
+        lease = ngx_http_slidewin_zone_remember(&visit,
+                              offsetof(ngx_http_slidewin_lease_t, key)
+                              + claim->key.len, now);
+    }
+
+    if (lease == NULL) {
+        ngx_http_slidewin_lease_close(&visit);
+        ngx_http_slidewin_lease_hand_back(&rest, claim, store);
+        return;
+    }
+
+    if (lease->key_len == 0) {
+        ngx_memcpy(lease->key, claim->key.data, claim->key.len);
+        lease->key_len = (uint32_t) claim->key.len;
+    }
+
+    if (claim->ahead || !ngx_http_slidewin_echo_of(&lease->policy,
+                                                   &claim->policy))
+    {
+        /* what is left is from another time, and one at a time is enough */
+
+        ngx_http_slidewin_lease_end(&visit, lease, &rest);
+
+        lease->policy = claim->policy;
+        lease->size = claim->ahead;
+        lease->used = 0;
+        lease->stamp = claim->verdict.stamp;
+        lease->ends = asked + span;
+        lease->asking = 0;
+
+        ngx_http_slidewin_echo_keep(&lease->echo, &claim->verdict, now);
+
+        lease->echo.remaining -= claim->ahead;
+        lease->echo.level += claim->ahead * claim->verdict.scale;
+
+        ngx_memory_barrier();
+
+        lease->left = claim->ahead;
+
+        if (lease->left) {
+            ngx_http_slidewin_zone_due(&visit, &lease->memo);
+        }
+
+    } else if (now >= lease->ends + span) {
+        lease->size = 0;
+    }
+
+    lease->asked = now;
+    lease->memo.until = ngx_max(now, lease->ends) + span;
+
+    ngx_http_slidewin_lease_close(&visit);
+    ngx_http_slidewin_lease_hand_back(&rest, claim, store);
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_lease_return(ngx_http_slidewin_claim_t *claim)
+{
+    ngx_uint_t                  returned;
+    ngx_http_slidewin_lease_t  *lease;
+    ngx_http_slidewin_visit_t   visit;
+
+    lease = ngx_http_slidewin_lease_open(&visit, claim);
+
+    returned = lease && lease->stamp == claim->verdict.stamp
+               && lease->used >= claim->cost
+               && ngx_http_slidewin_clock_ms() < lease->ends
+               && ngx_http_slidewin_echo_of(&lease->policy, &claim->policy);
+
+    if (returned) {
+        lease->used -= claim->cost;
+        lease->left += claim->cost;
+
+        if (lease->memo.queue.next == NULL) {
+            ngx_http_slidewin_zone_due(&visit, &lease->memo);
+        }
+    }
+
+    ngx_http_slidewin_lease_close(&visit);
+
+    return returned;
+}
+
+
+/* what was left is counted no more either */
+
+void
+ngx_http_slidewin_lease_forget(ngx_http_slidewin_claim_t *claim)
+{
+    ngx_http_slidewin_lease_t  *lease;
+    ngx_http_slidewin_visit_t   visit;
+
+    lease = ngx_http_slidewin_lease_open(&visit, claim);
+
+    if (lease) {
+        ngx_http_slidewin_zone_forget(&visit, &lease->memo);
+    }
+
+    ngx_http_slidewin_lease_close(&visit);
+}
+
+
+static ngx_http_slidewin_lease_t *
+ngx_http_slidewin_lease_open(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_claim_t *claim)
+{
+    ngx_http_slidewin_zone_visit(visit, claim->zone, &claim->key,
+                                 NGX_HTTP_SLIDEWIN_LEASE);
+    ngx_http_slidewin_zone_lock(visit);
+
+    return ngx_http_slidewin_zone_recall(visit);
+}
+
+
+static void
+ngx_http_slidewin_lease_close(ngx_http_slidewin_visit_t *visit)
+{
+    ngx_http_slidewin_zone_unlock(visit);
+    ngx_http_slidewin_zone_report(visit, ngx_cycle->log);
+}
+
+
+/* the longer units are held, the later the limit hears of their use */
+
+static int64_t
+ngx_http_slidewin_lease_span(const sw_policy_t *policy)
+{
+    return ngx_min(policy->window / NGX_HTTP_SLIDEWIN_LEASE_PART,
+                   NGX_HTTP_SLIDEWIN_LEASE_MAX);
+}
+
+
+static void
+ngx_http_slidewin_lease_end(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_rest_t *rest)
+{
+    ngx_memzero(&rest->claim, sizeof(ngx_http_slidewin_claim_t));
+
+    if (lease->left == 0) {
+        return;
+    }
+
+    rest->claim.cost = lease->left;
+    rest->claim.policy = lease->policy;
+    rest->claim.verdict.stamp = lease->stamp;
+    rest->claim.key.len = lease->key_len;
+    rest->claim.key.data = rest->key;
+    ngx_memcpy(rest->key, lease->key, lease->key_len);
+
+    lease->left = 0;
+
+    ngx_http_slidewin_zone_done(visit, &lease->memo);
+}
+
+
+static void
+ngx_http_slidewin_lease_hand_back(ngx_http_slidewin_rest_t *rest,
+    ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_store_t *store)
+{
+    if (rest->claim.cost == 0) {
+        return;
+    }
+
+    rest->claim.zone = claim->zone;
+    rest->claim.name = claim->name;
+
+    ngx_http_slidewin_give_back(store, &rest->claim);
+}
+
+
+void
+ngx_http_slidewin_lease_watch(ngx_http_slidewin_policy_t *policy)
+{
+    int64_t       span;
+    ngx_event_t  *ev;
+
+    span = policy->rate ? 0 : ngx_http_slidewin_lease_span(&policy->limits);
+
+    policy->lease_watch = ngx_max(span, NGX_HTTP_SLIDEWIN_LEASE_WATCH);
+
+    ev = &policy->lease_timer;
+
+    ev->handler = ngx_http_slidewin_lease_timer;
+    ev->data = policy;
+    ev->log = ngx_cycle->log;
+    ev->cancelable = 1;
+
+    ngx_add_timer(ev, policy->lease_watch);
+
+    ngx_http_slidewin_zone_enter(policy->zone);
+}
+
+
+/* the last one waits for no lease to end, nor for Redis */
+
+void
+ngx_http_slidewin_lease_leave(ngx_http_slidewin_policy_t *policy)
+{
+    if (ngx_http_slidewin_zone_leave(policy->zone)) {
+        ngx_http_slidewin_lease_see_to(policy, INT64_MAX,
+                                       NGX_HTTP_SLIDEWIN_LEASE_LEFT);
+    }
+}
+
+
+/*
+ * Any worker sees to any lease: the one that took it may be gone.  What nobody
+ * hands back stays counted until it leaves the window.
+ */
+
+static void
+ngx_http_slidewin_lease_timer(ngx_event_t *ev)
+{
+    ngx_http_slidewin_policy_t  *policy;
+
+    policy = ev->data;
+
+    ngx_http_slidewin_lease_see_to(policy, ngx_http_slidewin_clock_ms(),
+                                   NGX_HTTP_SLIDEWIN_LEASE_ENDED);
+
+    ngx_add_timer(ev, policy->lease_watch);
+}
+
+
+static void
+ngx_http_slidewin_lease_see_to(ngx_http_slidewin_policy_t *policy,
+    int64_t now, ngx_uint_t most)
+{
+    ngx_uint_t                  n;
+    ngx_http_slidewin_claim_t   claim;
+    ngx_http_slidewin_lease_t  *lease;
+    ngx_http_slidewin_rest_t    rest;
+    ngx_http_slidewin_visit_t   visit;
+
+    claim.zone = policy->zone;
+    claim.name = policy->name;
+
+    for (n = 0; n < most; n++) {
+
+        ngx_http_slidewin_zone_attend(&visit, policy->zone);
+        ngx_http_slidewin_zone_lock(&visit);
+
+        rest.claim.cost = 0;
+        lease = ngx_http_slidewin_zone_first(&visit);
+
+        if (lease && lease->ends <= now) {
+            ngx_http_slidewin_lease_end(&visit, lease, &rest);
+        }
+
+        ngx_http_slidewin_lease_close(&visit);
+
+        if (rest.claim.cost == 0) {
+            break;
+        }
+
+        ngx_http_slidewin_lease_hand_back(&rest, &claim, policy->store);
+    }
+}

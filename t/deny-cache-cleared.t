@@ -1,0 +1,95 @@
+# A refusal that is remembered is forgotten here when this edge gives a unit of
+# the client back, or clears it. Elsewhere it may last: that is why it has to be
+# asked for with count= and reset=.
+
+use strict;
+use warnings;
+
+use Test::More;
+
+use SlidewinCount;
+use SlidewinNginx;
+
+my $place = SlidewinCount->new('redis');
+my $server = join '', map { <<"END" } qw(asked default);
+    location = /$_ { slidewin zone=$_ count=401 reset=302;
+                     proxy_pass http://held; }
+    location = /peek_$_ { slidewin zone=$_ cost=0; empty_gif; }
+END
+my @edges = map {
+    $place->edge(
+        http => 'slidewin_zone $arg_k zone=asked:1m rate=2r/h algorithm=log
+                               on_error=closed deny_cache=30s;
+                 slidewin_zone $arg_k zone=default:1m rate=2r/h algorithm=log
+                               on_error=closed;',
+        server => $server);
+} 1, 2;
+
+sub told {
+    return join ', ', map { "$_->{status} $_->{header}{'x-source'}" } @_;
+}
+
+# the uri, and two clients of the first edge who have used it up
+sub used_up {
+    my ($zone) = @_;
+    my $uri = "/$zone?k=" . SlidewinCount::fresh();
+    my @clients = map { $_->client } $edges[0], $edges[0];
+
+    for my $n (1, 2) {
+        $clients[$n - 1]->request($uri);
+        is($place->held->has($n), $n, "$zone: $n under way");
+    }
+
+    return ($uri, @clients);
+}
+
+for my $how ([200, 1, 'one is given back'], [302, 2, 'all is cleared']) {
+    my ($status, $n, $name) = @$how;
+    my ($uri, @clients) = used_up('asked');
+
+    is(told(map { $edges[0]->get($uri) } 1, 2), '429 redis, 429 deny_cache',
+       "$name: the next is refused, and the one after it");
+    is(told(map { $edges[1]->get($uri) } 1, 2), '429 redis, 429 deny_cache',
+       '... elsewhere as well');
+
+    $place->held->answer($status, 1);
+    is($clients[0]->answer->{status}, $status, '... one ends');
+
+    my $third = $edges[0]->client;
+    $third->request($uri);
+    is($place->held->has(2), 2, '... and there is room for another');
+
+    is(told($edges[1]->get($uri)), '429 deny_cache', '... not elsewhere');
+
+    $place->held->answer(401);
+    $clients[1]->answer;
+    $third->answer;
+    $_->close for @clients, $third;
+}
+
+# by default nobody is refused for what was given back elsewhere
+{
+    my ($uri, @clients) = used_up('default');
+    my ($key) = $uri =~ /k=(\w+)/;
+
+    is(told(map { $_->get($uri) } @edges, @edges),
+       join(', ', ('429 redis') x 4), 'by default all ask');
+    $place->held->answer(200, 1);
+    $clients[0]->answer;
+
+    # once the first edge has told Redis, which it does after it has answered
+    ok(SlidewinNginx::until_true(sub {
+        SlidewinCount::left($edges[1], 'default', $key) eq 1;
+    }, 10 * SlidewinNginx::patience()), '... and one comes back');
+
+    my $third = $edges[1]->client;
+    $third->request($uri);
+    is($place->held->has(2), 2, '... for those elsewhere at once');
+    $place->held->answer(200);
+    $_->answer for $clients[1], $third;
+    $_->close for @clients, $third;
+}
+
+$_->stop for @edges;
+
+done_testing();

@@ -1,0 +1,212 @@
+# With lease= a client that asks often takes units ahead. All of them are counted
+# in Redis when they are taken, those that are not used come back, and the client
+# sees nothing of it but the source.
+
+use strict;
+use warnings;
+
+use Test::More;
+
+use SlidewinNginx;
+use SlidewinRedis;
+
+my @algorithms = qw(counter fixed strict log);
+my $redis = SlidewinRedis->start;
+my $limit = 100_000;
+my $patience = SlidewinNginx::patience();
+
+my $nginx = SlidewinNginx->start(
+    workers => 2,
+    http => "slidewin_redis @{[$redis->url]} timeout=20s connect_timeout=20s;
+             slidewin_log_level info;
+             map \$arg_r \$rate { default 1000r/40d; more 2000r/40d; }
+             slidewin_zone \$arg_k zone=rate:1m rate=\$rate lease=10%;
+             slidewin_zone \$arg_k zone=narrow:1m rate=3r/40d deny_cache=off;
+             slidewin_zone \$arg_k zone=tiny:1m rate=5r/40d lease=1%;
+             slidewin_zone \$arg_k zone=brief:1m rate=5r/5ms lease=100%;
+             slidewin_zone \$arg_k zone=none:1m rate=${limit}r/40d;
+             " . join('', map {
+                 "slidewin_zone \$arg_k zone=$_:1m rate=${limit}r/40d
+                                algorithm=$_ lease=10%;
+                  slidewin_zone \$arg_k zone=few_$_:1m rate=60r/40d
+                                algorithm=$_ lease=50%;\n"
+             } @algorithms),
+    server => 'add_header X-Source $slidewin_source always;
+               location = /rate { slidewin zone=rate; empty_gif; }
+               location = /tiny { slidewin zone=tiny; empty_gif; }
+               location = /brief { slidewin zone=brief; empty_gif; }
+               ' . join('', map {
+                   "location = /$_ { slidewin zone=$_; empty_gif; }
+                    location = /few_$_ { slidewin zone=few_$_; empty_gif; }
+                    location = /cost_$_ { slidewin zone=$_ cost=\$arg_c;
+                                          empty_gif; }
+                    location = /peek_$_ { slidewin zone=$_ cost=0;
+                                          empty_gif; }
+                    location = /peek_few_$_ { slidewin zone=few_$_ cost=0;
+                                              empty_gif; }
+                    location = /two_$_ { slidewin zone=$_;
+                                         slidewin zone=narrow; empty_gif; }
+                    location = /dry_$_ { slidewin zone=$_ dry_run;
+                                         empty_gif; }
+                    location = /count_$_ { slidewin zone=$_ count=404;
+                                           empty_gif; }
+                    location = /reset_$_ { slidewin zone=$_ reset=200;
+                                           empty_gif; }\n"
+               } @algorithms));
+
+my ($client, $other) = $nginx->clients(2);
+my $fresh = 0;
+
+$_->get('/narrow?k=warm'), $_->get('/log?k=warm') for $client, $other;
+
+sub fresh { return 'k' . ++$fresh }
+
+sub calls { return scalar $redis->calls('evalsha') }
+
+sub source { return $_[0]{header}{'x-source'} // '-' }
+
+sub used {
+    my ($zone, $k, $of) = @_;
+
+    return ($of // $limit)
+           - $client->get("/peek_$zone?k=$k")->{header}{'x-remaining'};
+}
+
+# until what is not used has come back: peeks ask Redis
+sub becomes {
+    my ($zone, $k, $want, $name, $of) = @_;
+    my $used;
+
+    SlidewinNginx::until_true(sub {
+        ($used = used($zone, $k, $of)) == $want;
+    }, 10 * $patience);
+
+    return is($used, $want, $name);
+}
+
+# requests until one of them was answered from a lease; how many there were
+sub heat {
+    my ($uri, $from) = @_;
+
+    for my $n (1 .. 2000) {
+        return $n if source(($from // $client)->get($uri)) eq 'lease';
+    }
+
+    return 0;
+}
+
+for my $algorithm (@algorithms) {
+    # hot: more and more
+    my $k = fresh();
+    my (@calls, @remaining);
+
+    for my $part (1 .. 4) {
+        my $at = calls();
+
+        for (1 .. 100) {
+            push @remaining, $client->get("/$algorithm?k=$k")
+                                    ->{header}{'x-remaining'};
+        }
+        push @calls, calls() - $at;
+    }
+    is("@remaining", join(' ', map { $limit - $_ } 1 .. 400),
+       "$algorithm: 400 in a row, each told what is left");
+    cmp_ok($calls[3], '<', $calls[0], '... with fewer and fewer questions: '
+           . "@calls");
+
+    my $before = calls();
+    is(SlidewinNginx::tally($client->statuses(("/$algorithm?k=$k") x 10_000)),
+       '200 x10000', "$algorithm: 10000 more");
+    my $asked = calls() - $before;
+    cmp_ok($asked, '<=', 100, "... by $asked questions");
+    becomes($algorithm, $k, 10_400, '... and what was not used comes back');
+
+    # for both workers
+    $k = fresh();
+    cmp_ok(heat("/$algorithm?k=$k"), '>', 0, "$algorithm: a lease");
+    ok(SlidewinNginx::until_true(sub {
+        $client->get("/$algorithm?k=$k");
+        return source($other->get("/$algorithm?k=$k")) eq 'lease';
+    }, 20), '... which the other worker uses as well');
+
+    # the limit is the limit, however it is taken
+    $k = fresh();
+    my @statuses = map { $_->statuses(("/few_$algorithm?k=$k") x 50) }
+                   $client, $other;
+    is(SlidewinNginx::tally(@statuses), '200 x60, 429 x40',
+       "$algorithm: exactly the limit");
+    becomes("few_$algorithm", $k, 60, '... and it is used up', 60);
+
+    # costs
+    $k = fresh();
+    my $sum = 0;
+    my @costs = map { (1, 5, 2, 11) } 1 .. 30;
+    @statuses = $client->statuses(map { "/cost_$algorithm?k=$k&c=$_" } @costs);
+    $sum += $_ for @costs;
+    is(SlidewinNginx::tally(@statuses), '200 x120', "$algorithm: costs");
+    becomes($algorithm, $k, $sum, '... are what they are');
+
+    # all or nothing: a unit from a lease goes back if another policy refuses
+    $k = fresh();
+    my $n = heat("/$algorithm?k=$k");
+    my @two = map { $client->get("/two_$algorithm?k=$k") } 1 .. 10;
+    is(SlidewinNginx::tally(map { $_->{status} } @two), '200 x3, 429 x7',
+       "$algorithm: with a narrow one");
+    becomes($algorithm, $k, $n + 3, '... what that refused is not counted');
+
+    # a dry run neither takes nor uses one
+    $k = fresh();
+    is(join(' ', map { source($client->get("/dry_$algorithm?k=$k")) } 1 .. 20),
+       join(' ', ('redis') x 20), "$algorithm: a dry run asks");
+    is(used($algorithm, $k), 20, '... for its own');
+
+    # given back by its status
+    $k = fresh();
+    for (1 .. 200) { $client->get("/count_$algorithm?k=$k") }
+    becomes($algorithm, $k, 0, "$algorithm: given back, all of it");
+
+    # cleared
+    $k = fresh();
+    heat("/$algorithm?k=$k");
+    $client->get("/reset_$algorithm?k=$k");
+    is(used($algorithm, $k), 0, "$algorithm: cleared");
+    my $answer = $client->get("/$algorithm?k=$k");
+    is(source($answer) . " $answer->{header}{'x-remaining'}",
+       'redis ' . ($limit - 1), '... and nothing is left of the lease');
+}
+
+# A client that comes once in a while takes what it needs.
+{
+    my $k = fresh();
+
+    for my $n (1 .. 3) {
+        SlidewinNginx::nap(1.1) if $n > 1;
+        is(source($client->get("/log?k=$k")), 'redis',
+           'once in a while Redis is asked');
+        is(used('log', $k), $n, '... for one unit');
+    }
+}
+
+# Another rate: what was leased under the old one is not used.
+{
+    my $k = fresh();
+
+    heat("/rate?k=$k");
+    is(source($client->get("/rate?k=$k&r=more")), 'redis', 'another rate asks');
+    ok(heat("/rate?k=$k&r=more"), '... and has leases of its own');
+}
+
+# a unit at least; no lease where there is no time for one
+{
+    my $k = fresh();
+
+    is(SlidewinNginx::tally($client->statuses(("/tiny?k=$k") x 7)),
+       '200 x5, 429 x2', 'one unit of a small limit');
+    is(join(' ', map { source($client->get("/brief?k=$k$_")) } 1 .. 5),
+       'redis redis redis redis redis', 'a short window');
+}
+
+$_->close for $client, $other;
+$nginx->stop;
+
+done_testing();
