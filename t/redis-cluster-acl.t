@@ -48,7 +48,8 @@ sub password {
 
 my $url = $cluster->url =~ s{//}{//edge\@}r;
 my %conf = (
-    http => "slidewin_redis $url password_file=$file timeout=2s;
+    http => "slidewin_redis $url password_file=$file timeout=5s
+                            connect_timeout=5s;
              slidewin_zone \$arg_k zone=a:1m rate=100r/h algorithm=log
                            on_error=closed;",
     server => 'add_header X-Source $slidewin_source always;

@@ -167,6 +167,15 @@ my $fake = SlidewinFake->start(mode => 'cases', modes => {
         my $port = 1 + $more++ % 900;
         $_[0]->send("-MOVED 1 127.0.0.1:$port\r\n");
     },
+    # held up, then to itself, then the truth
+    late => sub {
+        my ($c, $command) = @_;
+        my $port = $c->{server}{listener}->sockport;
+
+        return $c->honest($command) if $c->{server}{late}++ >= 10;
+        $c->pause(0.3) if $c->{server}{late} == 1;
+        $c->send("-MOVED 1 :$port\r\n");
+    },
     # to itself, once
     once => sub {
         my ($c, $command) = @_;
@@ -199,7 +208,9 @@ store($_, '127.0.0.1', 'timeout=1s connect_timeout=1s') for qw(leads redirect);
 
 my $nginx = SlidewinNginx->start(
     http => $stores,
-    server => 'add_header X-Source $slidewin_source always;' . $locations,
+    server => 'add_header X-Source $slidewin_source always;
+               location = /counted { slidewin zone=redirect count=200;
+                                     empty_gif; }' . $locations,
 );
 my $client = $nginx->client;
 
@@ -308,6 +319,26 @@ is($fake->checks('elsewhere') . ' ' . $other->checks('elsewhere'), '1 5',
    '... and remembered, without a new map');
 $fake->mode('good');
 
+# Clients that leave while their question is sent on. What is charged by a
+# status that they did not wait for is given back.
+
+my $refunds = $fake->stats->{refunds} // 0;
+my @gone = map { $nginx->asks('/counted?k=late') } 1 .. 10;
+
+ok(SlidewinNginx::until_true(sub { $fake->checks('late') == 10 },
+                             10 * $patience), 'ten ask');
+$_->close for @gone;
+ok(SlidewinNginx::until_true(sub {
+    $fake->checks('late') == 20
+        && ($fake->stats->{refunds} // 0) == $refunds + 10
+}, 10 * $patience), '... and leave: sent on all the same, and given back');
+
+@gone = map { $nginx->asks("/redirect?k=$_") } ('again', 'circle') x 10;
+my $checks = $fake->checks('again');
+SlidewinNginx::until_true(sub { $fake->checks('again') > $checks + 10 }, 5);
+$_->close for @gone;
+ok(well(), 'clients leave in the middle of it: others are decided by Redis');
+
 # When all that have slots are gone, those of the URL are asked again.
 
 is(told('/leads?k=led'), '200 redis', 'the other node is asked as before');
@@ -337,7 +368,12 @@ ok(SlidewinNginx::until_true(sub { SlidewinNginx::fds($worker) <= $fds },
                              10 * $patience), 'no descriptor is left over')
     or diag(SlidewinNginx::fds($worker) . " and not $fds");
 
+# The end comes while some are on their way.
+
+@gone = map { $nginx->asks('/redirect?k=again') } 1 .. 10;
+$checks = $fake->checks('again');
+SlidewinNginx::until_true(sub { $fake->checks('again') > $checks + 10 }, 5);
 $client->close;
-$nginx->stop;
+$nginx->stop(signal => 'TERM');
 
 done_testing();

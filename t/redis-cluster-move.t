@@ -116,7 +116,8 @@ sub meanwhile {
     }
 
     is(join(', ', keys %answers), '200 redis',
-       '... every request was decided by Redis');
+       '... every request was decided by Redis')
+        or diag(join '', $nginx->errors(qr/slidewin redis/));
     cmp_ok($answers{'200 redis'} // 0, '>', 100, '... and there were many')
         and note("$answers{'200 redis'} requests");
 
@@ -174,6 +175,12 @@ meanwhile('1000 slots to a new node', \@keys, sub { reshard($source, $new) });
 cmp_ok(said($source, 'MOVED'), '>', 0, '... and some were told where they are');
 
 meanwhile('1000 slots back', \@keys, sub { reshard($new, $source) });
+
+# who is not told before it is gone finds out by a failure
+for my $client ($nginx->clients(2)) {
+    $client->get("/m?k=$_") for @keys;
+    $client->close;
+}
 
 $cluster->cli('--cluster', 'del-node', SlidewinCluster::address($source),
               $cluster->id($new));

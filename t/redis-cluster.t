@@ -151,7 +151,8 @@ for my $engine (SlidewinRedis::engines()) {
     $cluster = SlidewinCluster->start(binary => $engine, replicas => 0);
     $nginx = SlidewinNginx->start(
         master => 'off', daemon => 'off',
-        http => "slidewin_redis @{[$cluster->url]} timeout=20s;
+        http => "slidewin_redis @{[$cluster->url]} timeout=20s
+                                connect_timeout=20s;
                  slidewin_zone \$arg_k zone=log:1m rate=2r/h algorithm=log;",
         server => 'add_header X-Source $slidewin_source always;
                    location = /log { slidewin zone=log; empty_gif; }',
