@@ -207,6 +207,7 @@ ngx_http_slidewin_redis_cluster_create(ngx_conf_t *cf,
 
     redis->cluster = cluster;
     redis->access.reply_depth = NGX_HTTP_SLIDEWIN_REDIS_MAP_DEPTH;
+    redis->access.reply_elements = SW_SLOTS;
 
     return NGX_CONF_OK;
 }

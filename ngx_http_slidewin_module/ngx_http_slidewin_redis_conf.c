@@ -14,9 +14,10 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_CONNECT_TIMEOUT  250
 #define NGX_HTTP_SLIDEWIN_REDIS_PASSWORD_MAX     4096
 
-/* no reply to what we ask is longer, or has more arrays in its array */
+/* no reply to what we ask is longer, has more elements, or arrays in them */
 #define NGX_HTTP_SLIDEWIN_REDIS_REPLY_MAX        65536
 #define NGX_HTTP_SLIDEWIN_REDIS_REPLY_DEPTH      1
+#define NGX_HTTP_SLIDEWIN_REDIS_REPLY_ELEMENTS   4096
 #define NGX_HTTP_SLIDEWIN_REDIS_ROLE_DEPTH       3
 
 
@@ -94,6 +95,7 @@ ngx_http_slidewin_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd,
     redis->access.connect_timeout = NGX_HTTP_SLIDEWIN_REDIS_CONNECT_TIMEOUT;
     redis->access.reply_max = NGX_HTTP_SLIDEWIN_REDIS_REPLY_MAX;
     redis->access.reply_depth = NGX_HTTP_SLIDEWIN_REDIS_REPLY_DEPTH;
+    redis->access.reply_elements = NGX_HTTP_SLIDEWIN_REDIS_REPLY_ELEMENTS;
 
     rv = ngx_http_slidewin_redis_url(cf, &value[1], redis);
     if (rv != NGX_CONF_OK) {

@@ -5,9 +5,6 @@
 #include "sw_breaker.h"
 
 
-/* no reply of ours has more elements: ranges of slots, each of one slot */
-#define NGX_HTTP_SLIDEWIN_REDIS_ELEMENTS_MAX  16384
-
 #define NGX_HTTP_SLIDEWIN_REDIS_KEEPALIVE     15          /* s */
 #define NGX_HTTP_SLIDEWIN_REDIS_IDLE_US       500000
 
@@ -130,7 +127,7 @@ ngx_http_slidewin_redis_conn_located(ngx_http_slidewin_redis_conn_t *c,
     }
 
     context->data = c;
-    context->c.reader->maxelements = NGX_HTTP_SLIDEWIN_REDIS_ELEMENTS_MAX;
+    context->c.reader->maxelements = (long long) c->access->reply_elements;
 
     c->pending = 0;
     c->asking_clock = 0;

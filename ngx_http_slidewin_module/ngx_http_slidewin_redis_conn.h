@@ -34,6 +34,7 @@ typedef struct {
     ngx_uint_t                        nscripts;
     size_t                            reply_max;   /* bytes of a reply */
     ngx_int_t                         reply_depth; /* arrays in arrays */
+    ngx_uint_t                        reply_elements;
     ngx_uint_t                        spared;      /* losses that are no news */
     unsigned                          sentinel:1;  /* it counts nothing */
     unsigned                          master:1;    /* no replica will do */

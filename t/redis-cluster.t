@@ -15,12 +15,16 @@ my @algorithms = qw(counter fixed strict log);
 my $nginx = SlidewinNginx->start(
     workers => 2,
     http => "slidewin_redis @{[$cluster->url]} timeout=20s connect_timeout=20s;
-             slidewin_zone \$arg_k zone=other:1m rate=3r/h algorithm=log;
-             slidewin_zone \$arg_a zone=a:1m rate=5r/h algorithm=log;
-             slidewin_zone \$arg_b zone=b:1m rate=3r/h algorithm=log;
-             slidewin_zone \$arg_c zone=c:1m rate=9r/h algorithm=fixed;"
+             slidewin_zone \$arg_k zone=other:1m rate=3r/h algorithm=log
+                           deny_cache=off;
+             slidewin_zone \$arg_a zone=a:1m rate=5r/h algorithm=log
+                           deny_cache=off;
+             slidewin_zone \$arg_b zone=b:1m rate=3r/h algorithm=log
+                           deny_cache=off;
+             slidewin_zone \$arg_c zone=c:1m rate=9r/h algorithm=fixed
+                           deny_cache=off;"
             . join('', map { "slidewin_zone \$arg_k zone=$_:1m rate=7r/h"
-                             . " algorithm=$_;\n" } @algorithms),
+                             . " algorithm=$_ deny_cache=off;\n" } @algorithms),
     server => 'add_header X-Source $slidewin_source always;
                add_header X-Zone $slidewin_zone always;
                location = /both { slidewin zone=log; slidewin zone=other;
@@ -153,7 +157,7 @@ for my $engine (SlidewinRedis::engines()) {
         master => 'off', daemon => 'off',
         http => "slidewin_redis @{[$cluster->url]} timeout=20s
                                 connect_timeout=20s;
-                 slidewin_zone \$arg_k zone=log:1m rate=2r/h algorithm=log;",
+                 slidewin_zone \$arg_k zone=log:1m rate=2r/h algorithm=log deny_cache=off;",
         server => 'add_header X-Source $slidewin_source always;
                    location = /log { slidewin zone=log; empty_gif; }',
     );

@@ -99,7 +99,8 @@ sub moves {
         my @clients = map { $faults->nginx->client } 1 .. 20;
 
         for (1 .. 5) {
-            $_->request('/well_local?k=moves') for @clients;
+            # those of one client would go together
+            $clients[$_]->request("/well_local?k=moves$_") for 0 .. $#clients;
             $seen{SlidewinFaults::told($_->answer)}++ for @clients;
             $n += @clients;
         }
