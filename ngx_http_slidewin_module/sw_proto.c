@@ -2,6 +2,7 @@
 #include "sw_proto.h"
 #include "sw_math.h"
 #include "sw_rate.h"
+#include "sw_slices.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -272,11 +273,8 @@ sw_proto_state(sw_state_t *state, const int64_t *numbers,
 static int64_t *
 sw_proto_newest(sw_state_t *state, const sw_policy_t *policy)
 {
-    sw_slices_t  *slices;
-
     if (policy->algorithm == SW_STRICT) {
-        slices = &state->u.slices;
-        return &slices->units[slices->index % (policy->slices + 1)];
+        return sw_slices_newest(&state->u.slices, policy->slices);
     }
 
     return &state->u.pair.curr;

@@ -94,7 +94,14 @@ sw_slices_wait(const sw_slices_t *slices, const sw_policy_t *policy,
 void
 sw_slices_add(sw_slices_t *slices, int64_t n, int64_t cost)
 {
-    slices->units[slices->index % (n + 1)] += cost;
+    *sw_slices_newest(slices, n) += cost;
+}
+
+
+int64_t *
+sw_slices_newest(sw_slices_t *slices, int64_t n)
+{
+    return &slices->units[slices->index % (n + 1)];
 }
 
 
