@@ -176,6 +176,16 @@ my $fake = SlidewinFake->start(mode => 'cases', modes => {
         $c->pause(0.3) if $c->{server}{late} == 1;
         $c->send("-MOVED 1 :$port\r\n");
     },
+    # a group that is held up, and sent on
+    group => sub {
+        my ($c, $command) = @_;
+        my $port = $c->{server}{listener}->sockport;
+        my $nth = ++$c->{server}{group};
+
+        $c->pause(0.4) if $nth < 4;
+        return $c->honest($command) if $nth != 1 && $nth != 3;
+        $c->send("-MOVED 1 :$port\r\n");
+    },
     # to itself, once
     once => sub {
         my ($c, $command) = @_;
@@ -323,7 +333,7 @@ $fake->mode('good');
 # status that they did not wait for is given back.
 
 my $refunds = $fake->stats->{refunds} // 0;
-my @gone = map { $nginx->asks('/counted?k=late') } 1 .. 10;
+my @gone = map { $nginx->asks("/counted?k=late.$_") } 1 .. 10;
 
 ok(SlidewinNginx::until_true(sub { $fake->checks('late') == 10 },
                              10 * $patience), 'ten ask');
@@ -338,6 +348,30 @@ my $checks = $fake->checks('again');
 SlidewinNginx::until_true(sub { $fake->checks('again') > $checks + 10 }, 5);
 $_->close for @gone;
 ok(well(), 'clients leave in the middle of it: others are decided by Redis');
+
+# Those of one client go together, also when they are sent on; who leaves before
+# that is not counted. The first goes alone, and is sent on with the others; then
+# those that came meanwhile.
+
+sub asked { return $fake->checks('group') }
+
+my @crowd = map { $nginx->asks('/redirect?k=group') } 1 .. 5;
+
+ok(SlidewinNginx::until_true(sub { asked() == 2 }, 10 * $patience),
+   'five of one client: sent on');
+
+my @second = map { $nginx->asks('/redirect?k=group') } 1 .. 6;
+
+is(join(' ', map { $_->answer->{header}{'x-remaining'} } @crowd),
+   '999 998 997 996 995', '... together, each with its own verdict');
+ok(SlidewinNginx::until_true(sub { asked() == 3 }, 10 * $patience),
+   'six that came meanwhile: asked for');
+$_->close for splice @second, 1, 2;
+is(join(' ', map { $_->answer->{header}{'x-remaining'} } @second),
+   '994 993 992 991', '... and sent on without those that have left');
+is(asked(), 4, '... together');
+is(told('/redirect?k=group'), '200 redis', '... and the next one asks');
+$_->close for @crowd, @second;
 
 # When all that have slots are gone, those of the URL are asked again.
 

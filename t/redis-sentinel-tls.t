@@ -33,8 +33,7 @@ $faults->note;
 
 my $first = $group->master;
 
-$group->ask(($group->guards)[0], 'SENTINEL', 'FAILOVER', 'mymaster');
-ok($group->replaced($first), 'it is replaced');
+ok($group->fail_over($first), 'it is replaced');
 ok($faults->well(30), '... which is followed');
 $faults->decides('replaced');
 $faults->clean('found');

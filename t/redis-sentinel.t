@@ -88,8 +88,7 @@ $faults->ask('closed', 'kept', 1);
 ok($group->replicated, 'counted, and replicated');
 
 my %told = traffic(sub {
-    $group->ask(($group->guards)[0], 'SENTINEL', 'FAILOVER', 'mymaster');
-    $group->replaced($first) or die "there is no other master\n";
+    $group->fail_over($first) or die "there is no other master\n";
 });
 my $second = $group->master;
 

@@ -160,15 +160,27 @@ sub replicated {
            == $self->{replicas};
 }
 
+# by hand; a sentinel on a busy machine may give up, or find nobody to promote
+sub fail_over {
+    my ($self, $old) = @_;
+
+    for (1 .. 10) {
+        $self->ask(($self->guards)[0], 'SENTINEL', 'FAILOVER', 'mymaster');
+        return 1 if $self->replaced($old, 6);
+    }
+
+    return 0;
+}
+
 # another node than this becomes the master
 sub replaced {
-    my ($self, $old) = @_;
+    my ($self, $old, $seconds) = @_;
 
     return SlidewinNginx::until_true(sub {
         my $master = $self->master;
         return defined $master && $master != $old
                && ($self->ask($master, 'ROLE') // [''])->[0] eq 'master';
-    }, 60);
+    }, $seconds // 60);
 }
 
 sub stop {
