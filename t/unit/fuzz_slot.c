@@ -27,7 +27,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_check(sw_slot((const char *) data + 1, size - 1)
                == slot_by_hand(data + 1, size - 1));
 
-    slots(data + 1, size - 1);
+    /* a map is large: a few of the inputs are enough */
+
+    if (data[0] >= 0xf0) {
+        slots(data + 1, size - 1);
+    }
 
     /* half of the inputs need not find out the words */
 
