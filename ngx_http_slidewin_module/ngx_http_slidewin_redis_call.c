@@ -10,103 +10,33 @@
 #include "ngx_http_slidewin_redis_group.h"
 #include "ngx_http_slidewin_redis_greet.h"
 #include "ngx_http_slidewin_redis_node.h"
+#include "ngx_http_slidewin_redis_reply.h"
 
 
-/* a call that is sent on and on goes round in circles */
-#define NGX_HTTP_SLIDEWIN_REDIS_REDIRECTS_MAX  5
-
-
-/*
- * A call on its way.  It is not the request's: that may leave, or give up at
- * the deadline, and the reply comes all the same.
- *
- * While a check is on its way, those of this worker that ask for the same
- * follow it.  When it is answered, the first of them goes, and takes the others
- * along as passengers: each has a deadline and an answer of its own.
- */
-
-typedef struct {
-    ngx_event_t                      event;     /* the deadline, the answer */
-    ngx_queue_t                      queue;     /* of one of those below, or
-                                                 * of those not yet sent */
-    ngx_queue_t                      passengers;
-    ngx_queue_t                      followers;
-    ngx_str_node_t                   group;     /* an empty name: it is alone */
-    ngx_uint_t                       times;     /* with its passengers */
-    ngx_http_slidewin_redis_node_t  *node;
-    ngx_http_slidewin_call_t        *call;      /* NULL: nobody waits */
-    ngx_http_slidewin_redis_verb_e   verb;
-    int64_t                          number;
-    int64_t                          sent_at;   /* us */
-    ngx_int_t                        rc;
-    ngx_uint_t                       slot;      /* in a cluster */
-    ngx_uint_t                       redirects;
-    unsigned                         amends:1;  /* it is no check */
-    unsigned                         leads:1;   /* a group */
-    unsigned                         follows:1;
-    unsigned                         sent:1;
-    unsigned                         answered:1;
-    unsigned                         retried:1;
-    unsigned                         asking:1;
-    unsigned                         overdue:1;
-    unsigned                         late:1;
-} ngx_http_slidewin_redis_call_t;
-
-
-static ngx_http_slidewin_redis_call_t *ngx_http_slidewin_redis_call_leader(
-    ngx_http_slidewin_redis_call_t *rcall);
-static void ngx_http_slidewin_redis_call_lead(
-    ngx_http_slidewin_redis_call_t *rcall);
 static ngx_int_t ngx_http_slidewin_redis_call_submit(
     ngx_http_slidewin_redis_call_t *rcall);
-static ngx_int_t ngx_http_slidewin_redis_call_move(
-    ngx_http_slidewin_redis_call_t *rcall,
-    ngx_http_slidewin_redis_node_t *node);
 static void ngx_http_slidewin_redis_call_book(
     ngx_http_slidewin_redis_call_t *rcall,
     ngx_http_slidewin_redis_node_t *node);
 static ngx_uint_t *ngx_http_slidewin_redis_call_under_way(
     ngx_http_slidewin_redis_call_t *rcall);
-static ngx_int_t ngx_http_slidewin_redis_call_send(
-    ngx_http_slidewin_redis_call_t *rcall);
-static void ngx_http_slidewin_redis_call_board(
-    ngx_http_slidewin_redis_call_t *rcall);
-static void ngx_http_slidewin_redis_call_asked(redisAsyncContext *context,
-    void *reply, void *data);
-static void ngx_http_slidewin_redis_call_alight(
-    ngx_http_slidewin_redis_call_t *rcall);
-static ngx_http_slidewin_call_t *ngx_http_slidewin_redis_call_anybody(
-    ngx_http_slidewin_redis_call_t *rcall);
 static ngx_http_slidewin_redis_script_e ngx_http_slidewin_redis_call_script(
     ngx_http_slidewin_redis_verb_e verb, ngx_http_slidewin_call_t *call);
+static void ngx_http_slidewin_redis_call_asked(redisAsyncContext *context,
+    void *reply, void *data);
 static void ngx_http_slidewin_redis_call_replied(redisAsyncContext *context,
     void *reply, void *data);
 static void ngx_http_slidewin_redis_call_finish(
     ngx_http_slidewin_redis_call_t *rcall, ngx_int_t rc);
 static void ngx_http_slidewin_redis_calls_proceed(
     ngx_http_slidewin_redis_node_t *node, ngx_queue_t *followers);
-static void ngx_http_slidewin_redis_calls_end(ngx_queue_t *calls,
-    ngx_int_t rc);
-static void ngx_http_slidewin_redis_call_end(
-    ngx_http_slidewin_redis_call_t *rcall, ngx_int_t rc);
+static void ngx_http_slidewin_redis_calls_end(ngx_queue_t *calls, ngx_int_t rc);
 static void ngx_http_slidewin_redis_call_event(ngx_event_t *ev);
 static void ngx_http_slidewin_redis_call_overdue(
     ngx_http_slidewin_redis_call_t *rcall);
 static void ngx_http_slidewin_redis_call_stay(
     ngx_http_slidewin_redis_call_t *rcall);
 static void ngx_http_slidewin_redis_call_unsent(
-    ngx_http_slidewin_redis_call_t *rcall);
-static ngx_int_t ngx_http_slidewin_redis_call_understand(
-    ngx_http_slidewin_redis_call_t *rcall, redisReply *reply);
-static ngx_int_t ngx_http_slidewin_redis_call_verdicts(
-    ngx_http_slidewin_redis_call_t *rcall, redisReply *reply);
-static ngx_int_t ngx_http_slidewin_redis_call_error(
-    ngx_http_slidewin_redis_call_t *rcall, redisReply *reply);
-static ngx_int_t ngx_http_slidewin_redis_call_redirect(
-    ngx_http_slidewin_redis_call_t *rcall, redisReply *reply);
-static void ngx_http_slidewin_redis_call_odd_key(
-    ngx_http_slidewin_redis_call_t *rcall, const char *reason, size_t len);
-static void ngx_http_slidewin_redis_call_mute(
     ngx_http_slidewin_redis_call_t *rcall);
 
 
@@ -169,7 +99,7 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
         rcall->group.node.key = ngx_murmur_hash2(name.data, name.len);
         ngx_memcpy(&rcall[1], name.data, name.len);
 
-        leader = ngx_http_slidewin_redis_call_leader(rcall);
+        leader = ngx_http_slidewin_redis_group_leader(rcall);
     }
 
     if (leader) {
@@ -181,7 +111,7 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
         return NGX_ERROR;
 
     } else {
-        ngx_http_slidewin_redis_call_lead(rcall);
+        ngx_http_slidewin_redis_group_lead(rcall);
     }
 
     *ngx_http_slidewin_redis_call_under_way(rcall) += 1;
@@ -190,32 +120,6 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
     ngx_add_timer(&rcall->event, redis->timeout);
 
     return NGX_AGAIN;
-}
-
-
-/* the one on its way that asks for the same */
-
-static ngx_http_slidewin_redis_call_t *
-ngx_http_slidewin_redis_call_leader(ngx_http_slidewin_redis_call_t *rcall)
-{
-    ngx_str_node_t  *sn;
-
-    sn = ngx_str_rbtree_lookup(&rcall->node->redis->groups, &rcall->group.str,
-                               (uint32_t) rcall->group.node.key);
-
-    return sn ? ngx_rbtree_data(&sn->node, ngx_http_slidewin_redis_call_t,
-                                group.node)
-              : NULL;
-}
-
-
-static void
-ngx_http_slidewin_redis_call_lead(ngx_http_slidewin_redis_call_t *rcall)
-{
-    if (rcall->group.str.len) {
-        rcall->leads = 1;
-        ngx_rbtree_insert(&rcall->node->redis->groups, &rcall->group.node);
-    }
 }
 
 
@@ -238,9 +142,7 @@ ngx_http_slidewin_redis_call_submit(ngx_http_slidewin_redis_call_t *rcall)
 }
 
 
-/* one that did not run where it was goes on to another node */
-
-static ngx_int_t
+ngx_int_t
 ngx_http_slidewin_redis_call_move(ngx_http_slidewin_redis_call_t *rcall,
     ngx_http_slidewin_redis_node_t *node)
 {
@@ -283,7 +185,7 @@ ngx_http_slidewin_redis_call_under_way(ngx_http_slidewin_redis_call_t *rcall)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
 {
     int64_t                             now;
@@ -297,9 +199,9 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
 
     static const char  *asking[] = { "ASKING" };
 
-    ngx_http_slidewin_redis_call_board(rcall);
+    ngx_http_slidewin_redis_group_board(rcall);
 
-    call = ngx_http_slidewin_redis_call_anybody(rcall);
+    call = ngx_http_slidewin_redis_group_anybody(rcall);
     node = rcall->node;
     cmd.argc = 0;
 
@@ -372,96 +274,6 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
 }
 
 
-/* those that follow it so far come along */
-
-static void
-ngx_http_slidewin_redis_call_board(ngx_http_slidewin_redis_call_t *rcall)
-{
-    ngx_uint_t                       i;
-    ngx_queue_t                     *q;
-    ngx_http_slidewin_redis_call_t  *passenger;
-
-    if (rcall->times) {
-        return;
-    }
-
-    rcall->times = 1;
-
-    while (!ngx_queue_empty(&rcall->followers)) {
-        q = ngx_queue_head(&rcall->followers);
-        passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
-
-        ngx_queue_remove(q);
-        ngx_queue_insert_tail(&rcall->passengers, q);
-
-        passenger->follows = 0;
-        rcall->times++;
-
-        /* the first asks for what is ahead, and all know what it asked for */
-
-        for (i = 0; i < rcall->call->n; i++) {
-            passenger->call->claims[i]->ahead = rcall->call->claims[i]->ahead;
-        }
-    }
-}
-
-
-/* it did not run: who has left is let go, the others follow it again */
-
-static void
-ngx_http_slidewin_redis_call_alight(ngx_http_slidewin_redis_call_t *rcall)
-{
-    ngx_queue_t                     *q;
-    ngx_http_slidewin_redis_call_t  *passenger;
-
-    rcall->times = 0;
-
-    while (!ngx_queue_empty(&rcall->passengers)) {
-        q = ngx_queue_last(&rcall->passengers);
-        passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
-
-        ngx_queue_remove(q);
-
-        if (passenger->call == NULL) {
-            ngx_http_slidewin_redis_call_end(passenger, NGX_ERROR);
-            continue;
-        }
-
-        ngx_queue_insert_head(&rcall->followers, q);
-
-        passenger->follows = 1;
-        passenger->sent = 0;
-    }
-}
-
-
-/* of those it stands for, one that has not left; all ask for the same */
-
-static ngx_http_slidewin_call_t *
-ngx_http_slidewin_redis_call_anybody(ngx_http_slidewin_redis_call_t *rcall)
-{
-    ngx_queue_t                     *q;
-    ngx_http_slidewin_redis_call_t  *passenger;
-
-    if (rcall->call) {
-        return rcall->call;
-    }
-
-    for (q = ngx_queue_head(&rcall->passengers);
-         q != ngx_queue_sentinel(&rcall->passengers);
-         q = ngx_queue_next(q))
-    {
-        passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
-
-        if (passenger->call) {
-            return passenger->call;
-        }
-    }
-
-    return NULL;
-}
-
-
 static ngx_http_slidewin_redis_script_e
 ngx_http_slidewin_redis_call_script(ngx_http_slidewin_redis_verb_e verb,
     ngx_http_slidewin_call_t *call)
@@ -523,7 +335,7 @@ ngx_http_slidewin_redis_call_replied(redisAsyncContext *context, void *reply,
 
     ngx_http_slidewin_redis_conn_received(&rcall->node->conn);
 
-    rc = ngx_http_slidewin_redis_call_understand(rcall, reply);
+    rc = ngx_http_slidewin_redis_reply(rcall, reply);
 
     if (rc != NGX_AGAIN) {
         ngx_http_slidewin_redis_call_finish(rcall, rc);
@@ -585,7 +397,7 @@ ngx_http_slidewin_redis_calls_proceed(ngx_http_slidewin_redis_node_t *node,
     rcall->follows = 0;
 
     if (ngx_http_slidewin_redis_call_submit(rcall) == NGX_OK) {
-        ngx_http_slidewin_redis_call_lead(rcall);
+        ngx_http_slidewin_redis_group_lead(rcall);
 
     } else {
         ngx_http_slidewin_redis_calls_end(&rcall->passengers, NGX_ERROR);
@@ -609,7 +421,7 @@ ngx_http_slidewin_redis_calls_end(ngx_queue_t *calls, ngx_int_t rc)
 }
 
 
-static void
+void
 ngx_http_slidewin_redis_call_end(ngx_http_slidewin_redis_call_t *rcall,
     ngx_int_t rc)
 {
@@ -838,229 +650,7 @@ ngx_http_slidewin_redis_call_unsent(ngx_http_slidewin_redis_call_t *rcall)
 }
 
 
-/* NGX_OK, NGX_ERROR, or NGX_AGAIN if the call was sent once more */
-
-static ngx_int_t
-ngx_http_slidewin_redis_call_understand(ngx_http_slidewin_redis_call_t *rcall,
-    redisReply *reply)
-{
-    ngx_int_t                        rc;
-    ngx_http_slidewin_redis_node_t  *node;
-
-    static const char  nonsense[] = "its answer makes no sense";
-
-    node = rcall->node;
-
-    if (reply->type == REDIS_REPLY_ERROR) {
-        return ngx_http_slidewin_redis_call_error(rcall, reply);
-    }
-
-    switch (rcall->verb) {
-
-    case NGX_HTTP_SLIDEWIN_REDIS_VERB_RESET:
-        rc = (reply->type == REDIS_REPLY_INTEGER) ? NGX_OK : NGX_ERROR;
-        break;
-
-    case NGX_HTTP_SLIDEWIN_REDIS_VERB_GIVE_BACK:
-
-        /* its number, and no verdicts */
-
-        rc = ngx_http_slidewin_redis_verdicts(NULL, 1, 1, rcall->number,
-                                              reply);
-        break;
-
-    default: /* NGX_HTTP_SLIDEWIN_REDIS_VERB_TAKE */
-        rc = ngx_http_slidewin_redis_call_verdicts(rcall, reply);
-        break;
-    }
-
-    if (rc == NGX_OK) {
-
-        /* one that was given up has been counted as a failure already */
-
-        if (!rcall->late && !rcall->amends) {
-            ngx_http_slidewin_redis_node_worked(node);
-        }
-
-        return NGX_OK;
-    }
-
-    if (rc == NGX_DECLINED) {
-        ngx_http_slidewin_redis_call_odd_key(rcall, nonsense,
-                                        sizeof(nonsense) - 1);
-        return NGX_ERROR;
-    }
-
-    /* it is not known whose answer this is, nor the next one */
-
-    ngx_http_slidewin_redis_node_failed(node, nonsense, sizeof(nonsense) - 1);
-    ngx_http_slidewin_redis_conn_drop(&node->conn, nonsense);
-
-    return NGX_ERROR;
-}
-
-
-/* one answer for all it stands for, and a verdict on each */
-
-static ngx_int_t
-ngx_http_slidewin_redis_call_verdicts(ngx_http_slidewin_redis_call_t *rcall,
-    redisReply *reply)
-{
-    ngx_int_t                        rc;
-    ngx_uint_t                       nth;
-    ngx_queue_t                     *q;
-    ngx_http_slidewin_redis_call_t  *passenger;
-
-    nth = 1;
-
-    rc = ngx_http_slidewin_redis_verdicts(rcall->call, rcall->times, nth,
-                                          rcall->number, reply);
-
-    for (q = ngx_queue_head(&rcall->passengers);
-         q != ngx_queue_sentinel(&rcall->passengers) && rc == NGX_OK;
-         q = ngx_queue_next(q))
-    {
-        passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
-
-        rc = ngx_http_slidewin_redis_verdicts(passenger->call, rcall->times,
-                                              ++nth, rcall->number, reply);
-    }
-
-    return rc;
-}
-
-
-static ngx_int_t
-ngx_http_slidewin_redis_call_error(ngx_http_slidewin_redis_call_t *rcall,
-    redisReply *reply)
-{
-    ngx_int_t                        rc;
-    ngx_http_slidewin_redis_node_t  *node;
-
-    node = rcall->node;
-
-    /* it did not run: the script is brought along, once */
-
-    if (ngx_http_slidewin_redis_error_is(reply, "NOSCRIPT")
-        && !rcall->retried)
-    {
-        if (ngx_http_slidewin_redis_call_anybody(rcall) == NULL) {
-            ngx_http_slidewin_redis_call_mute(rcall);
-            return NGX_ERROR;
-        }
-
-        rcall->retried = 1;
-
-        if (ngx_http_slidewin_redis_call_send(rcall) == NGX_OK) {
-            return NGX_AGAIN;
-        }
-    }
-
-    if (node->redis->cluster) {
-        rc = ngx_http_slidewin_redis_call_redirect(rcall, reply);
-
-        if (rc != NGX_DECLINED) {
-            return rc;
-        }
-    }
-
-    if (rcall->late) {
-        return NGX_ERROR;
-    }
-
-    if (ngx_http_slidewin_redis_error_is(reply, "WRONGTYPE")
-        || ngx_http_slidewin_redis_error_is(reply, "SLIDEWIN"))
-    {
-        ngx_http_slidewin_redis_call_odd_key(rcall, reply->str, reply->len);
-        return NGX_ERROR;
-    }
-
-    if (rcall->amends) {
-        ngx_http_slidewin_redis_node_odd(node, "does not change a count",
-                                    reply->str, reply->len);
-    } else {
-        ngx_http_slidewin_redis_node_failed(node, reply->str, reply->len);
-    }
-
-    /* a master that has become a replica may be reached elsewhere */
-
-    if (ngx_http_slidewin_redis_error_is(reply, "READONLY")) {
-        ngx_http_slidewin_redis_conn_drop(&node->conn, "it is a replica");
-    }
-
-    return NGX_ERROR;
-}
-
-
-/*
- * The node is well and did not run it, because the slot is or goes elsewhere:
- * NGX_AGAIN if the call is on its way there.  One that is to be tried again has
- * found a slot that is between two nodes, and begins anew.
- */
-
-static ngx_int_t
-ngx_http_slidewin_redis_call_redirect(ngx_http_slidewin_redis_call_t *rcall,
-    redisReply *reply)
-{
-    ngx_uint_t                       asking;
-    ngx_http_slidewin_redis_node_t  *node, *next;
-
-    static const char  circles[] = "it was one redirect too many";
-
-    node = rcall->node;
-
-    next = ngx_http_slidewin_redis_cluster_redirect(node, reply, &asking);
-
-    if (next == NULL) {
-        return NGX_DECLINED;
-    }
-
-    if (!rcall->late && !rcall->amends) {
-        ngx_http_slidewin_redis_node_worked(node);
-    }
-
-    ngx_http_slidewin_redis_call_alight(rcall);
-
-    if (rcall->call == NULL) {
-        return NGX_ERROR;
-    }
-
-    if (next == &node->redis->node) {
-        rcall->redirects = 0;
-
-    } else if (rcall->redirects++ == NGX_HTTP_SLIDEWIN_REDIS_REDIRECTS_MAX) {
-        ngx_http_slidewin_redis_node_odd(node, "does not decide", circles,
-                                         sizeof(circles) - 1);
-        return NGX_ERROR;
-    }
-
-    rcall->asking = asking;
-
-    if (ngx_http_slidewin_redis_call_move(rcall, next) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    return NGX_AGAIN;
-}
-
-
-/* one client's key was written by others; the server is well */
-
-static void
-ngx_http_slidewin_redis_call_odd_key(ngx_http_slidewin_redis_call_t *rcall,
-    const char *reason, size_t len)
-{
-    ngx_http_slidewin_redis_node_odd(rcall->node,
-                                "has something else under the key of a client",
-                                reason, len);
-
-    if (!rcall->amends) {
-        ngx_http_slidewin_redis_node_worked(rcall->node);
-    }
-}
-
-
-static void
+void
 ngx_http_slidewin_redis_call_mute(ngx_http_slidewin_redis_call_t *rcall)
 {
     if (!rcall->amends) {

@@ -18,6 +18,43 @@ typedef enum {
 } ngx_http_slidewin_redis_verb_e;
 
 
+/*
+ * A call on its way.  It is not the request's: that may leave, or give up at
+ * the deadline, and the reply comes all the same.
+ *
+ * While a check is on its way, those of this worker that ask for the same
+ * follow it.  When it is answered, the first of them goes, and takes the others
+ * along as passengers: each has a deadline and an answer of its own.
+ */
+
+typedef struct {
+    ngx_event_t                      event;     /* the deadline, the answer */
+    ngx_queue_t                      queue;     /* of one of those below, or
+                                                 * of those not yet sent */
+    ngx_queue_t                      passengers;
+    ngx_queue_t                      followers;
+    ngx_str_node_t                   group;     /* an empty name: it is alone */
+    ngx_uint_t                       times;     /* with its passengers */
+    ngx_http_slidewin_redis_node_t  *node;
+    ngx_http_slidewin_call_t        *call;      /* NULL: nobody waits */
+    ngx_http_slidewin_redis_verb_e   verb;
+    int64_t                          number;
+    int64_t                          sent_at;   /* us */
+    ngx_int_t                        rc;
+    ngx_uint_t                       slot;      /* in a cluster */
+    ngx_uint_t                       redirects;
+    unsigned                         amends:1;  /* it is no check */
+    unsigned                         leads:1;   /* a group */
+    unsigned                         follows:1;
+    unsigned                         sent:1;
+    unsigned                         answered:1;
+    unsigned                         retried:1;
+    unsigned                         asking:1;
+    unsigned                         overdue:1;
+    unsigned                         late:1;
+} ngx_http_slidewin_redis_call_t;
+
+
 /* as the backend's take, reset and give_back; never NGX_OK */
 ngx_int_t ngx_http_slidewin_redis_call_ask(
     ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_call_t *call,
@@ -35,6 +72,25 @@ void ngx_http_slidewin_redis_calls_fail(ngx_http_slidewin_redis_node_t *node);
 
 /* those that wait for a node of a cluster: look for it again */
 void ngx_http_slidewin_redis_calls_route(ngx_http_slidewin_redis_t *redis);
+
+/* below: what the parts of a call need of each other */
+
+/* sends it, with all it stands for */
+ngx_int_t ngx_http_slidewin_redis_call_send(
+    ngx_http_slidewin_redis_call_t *rcall);
+
+/* one that did not run where it was goes on to another node */
+ngx_int_t ngx_http_slidewin_redis_call_move(
+    ngx_http_slidewin_redis_call_t *rcall,
+    ngx_http_slidewin_redis_node_t *node);
+
+/* it is done, by itself and not for those it stands for */
+void ngx_http_slidewin_redis_call_end(ngx_http_slidewin_redis_call_t *rcall,
+    ngx_int_t rc);
+
+/* it will not be answered */
+void ngx_http_slidewin_redis_call_mute(
+    ngx_http_slidewin_redis_call_t *rcall);
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_REDIS_CALL_H_INCLUDED_ */

@@ -1,6 +1,7 @@
 
 #include <ngx_config.h>
 #include <ngx_core.h>
+#include <ngx_event.h>
 
 #include "ngx_http_slidewin_redis_group.h"
 #include "sw_proto.h"
@@ -49,4 +50,112 @@ ngx_http_slidewin_redis_group_name(ngx_http_slidewin_call_t *call,
     }
 
     name->len = p - buffer;
+}
+
+
+ngx_http_slidewin_redis_call_t *
+ngx_http_slidewin_redis_group_leader(ngx_http_slidewin_redis_call_t *rcall)
+{
+    ngx_str_node_t  *sn;
+
+    sn = ngx_str_rbtree_lookup(&rcall->node->redis->groups, &rcall->group.str,
+                               (uint32_t) rcall->group.node.key);
+
+    return sn ? ngx_rbtree_data(&sn->node, ngx_http_slidewin_redis_call_t,
+                                group.node)
+              : NULL;
+}
+
+
+void
+ngx_http_slidewin_redis_group_lead(ngx_http_slidewin_redis_call_t *rcall)
+{
+    if (rcall->group.str.len) {
+        rcall->leads = 1;
+        ngx_rbtree_insert(&rcall->node->redis->groups, &rcall->group.node);
+    }
+}
+
+
+void
+ngx_http_slidewin_redis_group_board(ngx_http_slidewin_redis_call_t *rcall)
+{
+    ngx_uint_t                       i;
+    ngx_queue_t                     *q;
+    ngx_http_slidewin_redis_call_t  *passenger;
+
+    if (rcall->times) {
+        return;
+    }
+
+    rcall->times = 1;
+
+    while (!ngx_queue_empty(&rcall->followers)) {
+        q = ngx_queue_head(&rcall->followers);
+        passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+        ngx_queue_remove(q);
+        ngx_queue_insert_tail(&rcall->passengers, q);
+
+        passenger->follows = 0;
+        rcall->times++;
+
+        /* the first asks for what is ahead, and all know what it asked for */
+
+        for (i = 0; i < rcall->call->n; i++) {
+            passenger->call->claims[i]->ahead = rcall->call->claims[i]->ahead;
+        }
+    }
+}
+
+
+void
+ngx_http_slidewin_redis_group_alight(ngx_http_slidewin_redis_call_t *rcall)
+{
+    ngx_queue_t                     *q;
+    ngx_http_slidewin_redis_call_t  *passenger;
+
+    rcall->times = 0;
+
+    while (!ngx_queue_empty(&rcall->passengers)) {
+        q = ngx_queue_last(&rcall->passengers);
+        passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+        ngx_queue_remove(q);
+
+        if (passenger->call == NULL) {
+            ngx_http_slidewin_redis_call_end(passenger, NGX_ERROR);
+            continue;
+        }
+
+        ngx_queue_insert_head(&rcall->followers, q);
+
+        passenger->follows = 1;
+        passenger->sent = 0;
+    }
+}
+
+
+ngx_http_slidewin_call_t *
+ngx_http_slidewin_redis_group_anybody(ngx_http_slidewin_redis_call_t *rcall)
+{
+    ngx_queue_t                     *q;
+    ngx_http_slidewin_redis_call_t  *passenger;
+
+    if (rcall->call) {
+        return rcall->call;
+    }
+
+    for (q = ngx_queue_head(&rcall->passengers);
+         q != ngx_queue_sentinel(&rcall->passengers);
+         q = ngx_queue_next(q))
+    {
+        passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+        if (passenger->call) {
+            return passenger->call;
+        }
+    }
+
+    return NULL;
 }

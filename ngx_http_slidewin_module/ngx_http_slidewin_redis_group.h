@@ -1,6 +1,6 @@
 
 /*
- * Which checks ask for the same, so that one question will do for them.
+ * Checks that ask for the same, so that one question will do for them.
  */
 
 
@@ -8,7 +8,7 @@
 #define _NGX_HTTP_SLIDEWIN_REDIS_GROUP_H_INCLUDED_
 
 
-#include "ngx_http_slidewin_backend.h"
+#include "ngx_http_slidewin_redis_call.h"
 
 
 /*
@@ -17,6 +17,26 @@
  */
 void ngx_http_slidewin_redis_group_name(ngx_http_slidewin_call_t *call,
     ngx_str_t *name);
+
+/* the one on its way that asks for the same, or NULL */
+ngx_http_slidewin_redis_call_t *ngx_http_slidewin_redis_group_leader(
+    ngx_http_slidewin_redis_call_t *rcall);
+
+/* from now on those that ask for the same follow it */
+void ngx_http_slidewin_redis_group_lead(
+    ngx_http_slidewin_redis_call_t *rcall);
+
+/* those that follow it so far come along */
+void ngx_http_slidewin_redis_group_board(
+    ngx_http_slidewin_redis_call_t *rcall);
+
+/* it did not run: who has left is let go, the others follow it again */
+void ngx_http_slidewin_redis_group_alight(
+    ngx_http_slidewin_redis_call_t *rcall);
+
+/* of those it stands for, one that has not left; all ask for the same */
+ngx_http_slidewin_call_t *ngx_http_slidewin_redis_group_anybody(
+    ngx_http_slidewin_redis_call_t *rcall);
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_REDIS_GROUP_H_INCLUDED_ */
