@@ -1,0 +1,71 @@
+"""The limiters side by side, under as much traffic as wrk makes."""
+
+import contextlib
+
+import variants
+from load import measure, wrk
+from servers import Haproxy, Nginx
+
+
+def start(bench, redis, stack):
+    haproxy = bench.peers / 'haproxy/usr/sbin/haproxy'
+
+    def ours(**parameters):
+        return (Nginx, bench.nginx, [bench.module],
+                *variants.slidewin(**parameters))
+
+    servers = {
+        'none': (Nginx, bench.nginx, [], '', variants.NO_LIMITER),
+        'limit_req': (Nginx, bench.nginx, [], *variants.LIMIT_REQ),
+        'local': ours(),
+        'redis': ours(redis=redis.url),
+        'uncached': ours(redis=redis.url, reject='deny_cache=off'),
+        'lease': ours(redis=redis.url, admit='lease=10%'),
+        'debian': (Nginx, bench.debian, [], '', variants.NO_LIMITER),
+        'lua': (Nginx, bench.debian,
+                [bench.peers / module for module in variants.LUA_MODULES],
+                *variants.lua(bench.peers, redis)),
+        'haproxy': (Haproxy, haproxy, variants.STICKLESS),
+        'stick': (Haproxy, haproxy, *variants.STICK_TABLES),
+    }
+    return {name: stack.enter_context(
+                kind(bench.work / 'limiters' / name, *arguments))
+            for name, (kind, *arguments) in servers.items()
+            if bench.measures(name)}
+
+
+def check(variant, scenario, result):
+    """A figure of a limiter that does something else is worth nothing."""
+    refused = result['refused']
+    if refused > 0 if scenario.path == '/admit' else refused < 0.9:
+        raise SystemExit(f'{variant.name}, {scenario.title}:'
+                         f' {refused:.1%} were refused')
+
+
+def run(bench, redis):
+    rows = []
+
+    with contextlib.ExitStack() as stack:
+        servers = start(bench, redis, stack)
+        shown = [v for v in variants.VARIANTS if v.name in servers]
+
+        for turn in range(bench.rounds):
+            bench.say(f'limiters, round {turn + 1} of {bench.rounds}')
+            # nobody always comes after the same one
+            order = shown[turn % len(shown):] + shown[:turn % len(shown)]
+
+            for scenario in variants.SCENARIOS:
+                for variant in order:
+                    if scenario.path not in variant.paths:
+                        continue
+                    server = servers[variant.name]
+                    load = scenario.path, scenario.clients, bench.seconds
+                    if scenario.warm:
+                        wrk(server.port, *load)
+                    result = measure(server, redis, *load)
+                    check(variant, scenario, result)
+                    rows.append({'scenario': scenario.name,
+                                 'variant': variant.name, 'round': turn,
+                                 **result})
+
+    return rows
