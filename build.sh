@@ -52,7 +52,7 @@ environment:
   NGINX_SRC         an nginx source tree of yours, instead of a version
   FLAVOUR           for `test NAME`: release, test, asan or static
   BENCH_ROUNDS, BENCH_SECONDS
-                    for `bench`: rounds (5), length of a measurement (1)
+                    for `bench`: rounds (7), length of a measurement (1)
   VERBOSE=1         show the output of suites that pass, too
   NO_COLOR          no colours
 

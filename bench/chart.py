@@ -7,17 +7,18 @@ from xml.sax.saxutils import escape
 from stats import median, of, ratios, values
 from variants import SCENARIOS, VARIANTS
 
-WIDTH = 860
-LABEL = 250                 # where the bars of the throughput begin
-CPU = 560                   # and those of the CPU
-ROW, TITLE = 22, 44
-FULL = 200                  # a throughput of 1
-CPU_FULL = 60               # a CPU time of 1
+WIDTH = 880
+ROW = 22
+THROUGHPUT, CPU, CALLS = 250, 560, 800      # where the columns begin
+# the length of 1, and the value of the longest bar
+THROUGHPUT_SCALE = 200, 1.3
+CPU_SCALE = 44, 4.5
 
 STYLE = '''
 text { font: 13px system-ui, sans-serif; fill: #24292f; }
 .title { font-weight: 600; }
 .small { font-size: 11px; fill: #57606a; }
+.value { font-size: 11px; paint-order: stroke; stroke: #fff; stroke-width: 3; }
 .one { stroke: #57606a; stroke-dasharray: 3 3; }
 .ours { fill: #1f6feb; }
 .others { fill: #afb8c1; }
@@ -29,10 +30,12 @@ def text(x, y, words, kind=''):
     return f'<text x="{x}" y="{y}"{kind}>{escape(words)}</text>'
 
 
-def bar(x, y, length, value, kind):
-    return (f'<rect x="{x}" y="{y - 12}" width="{max(length, 1):.1f}"'
-            f' height="15" class="{kind}"/>'
-            + text(f'{x + length + 5:.1f}', y, f'{value:.2f}', 'small'))
+def bar(x, y, value, scale, kind):
+    unit, most = scale
+    length = unit * min(value, most)
+    return (f'<rect x="{x}" y="{y - 12}" width="{length:.1f}" height="15"'
+            f' class="{kind}"/>'
+            + text(f'{x + length + 5:.1f}', y, f'{value:.2f}', 'value'))
 
 
 def limiters(rows, scenario):
@@ -51,33 +54,30 @@ def limiters(rows, scenario):
 
 def chart(results):
     rows = results['limiters']
-    parts, y = [], 10
+    parts, y = [], 12
 
     for scenario in SCENARIOS:
-        bars = list(limiters(rows, scenario))
-        if not bars:
-            continue
-
-        y += 22
         base = 'return 429' if scenario.path == '/reject' else 'no limiter'
-        parts.append(text(16, y, scenario.title, 'title'))
-        parts.append(text(LABEL, y, f'throughput ({base} = 1)', 'small'))
-        parts.append(text(CPU, y, f'worker CPU ({base} = 1)', 'small'))
-        parts.append(text(WIDTH - 80, y, 'Redis calls', 'small'))
-        top = y + 6
+        y += ROW
+        parts += [text(16, y, scenario.title, 'title'),
+                  text(THROUGHPUT, y + ROW, f'throughput, {base} = 1', 'small'),
+                  text(CPU, y + ROW, f'worker CPU, {base} = 1', 'small'),
+                  text(CALLS, y + ROW, 'Redis calls', 'small')]
+        y += ROW
+        bars = list(limiters(rows, scenario))
+
+        for x in THROUGHPUT + THROUGHPUT_SCALE[0], CPU + CPU_SCALE[0]:
+            parts.append(f'<line x1="{x}" x2="{x}" y1="{y + 6}"'
+                         f' y2="{y + 6 + ROW * len(bars)}" class="one"/>')
 
         for title, kind, rps, cpu, calls in bars:
             y += ROW
-            parts.append(text(16, y, title))
-            parts.append(bar(LABEL, y, rps * FULL, rps, kind))
-            parts.append(bar(CPU, y, min(cpu, 3) * CPU_FULL, cpu, kind))
+            parts += [text(16, y, title),
+                      bar(THROUGHPUT, y, rps, THROUGHPUT_SCALE, kind),
+                      bar(CPU, y, cpu, CPU_SCALE, kind)]
             if calls:
-                parts.append(text(WIDTH - 80, y, f'{calls:.3f}', 'small'))
-
-        for x in LABEL + FULL, CPU + CPU_FULL:
-            parts.append(f'<line x1="{x}" x2="{x}" y1="{top}" y2="{y + 6}"'
-                         ' class="one"/>')
-        y += TITLE - ROW
+                parts.append(text(CALLS, y, f'{calls:.3f}', 'small'))
+        y += ROW
 
     return '\n'.join([
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}"'

@@ -4,8 +4,10 @@ import contextlib
 
 from load import CONNECTIONS, Crowd, address, measure, request
 from servers import Nginx, Redis
+from variants import PLENTY
 
 CLIENTS = 1000, 1000000
+STORES = 'limit_req', 'local', 'redis'
 POLICIES = 1, 2, 4, 8
 
 
@@ -24,8 +26,8 @@ def used(redis):
 
 
 def clients(bench):
-    """Each store holds as many clients as are asked for; each number of them
-    has a zone and a Redis of its own."""
+    """A zone and a Redis of its own for each number of clients; and the bytes
+    of Redis that one of the million takes, all in."""
     rows = []
     work = bench.work / 'growth'
 
@@ -36,15 +38,18 @@ def clients(bench):
             redis = stack.enter_context(Redis(work / f'redis-{n}'))
             nginx = stack.enter_context(Nginx(
                 work / f'nginx-{n}', bench.nginx, [bench.module], f'''
+    limit_req_zone $http_x_client zone=limit_req:160m rate={PLENTY}r/m;
     slidewin_redis {redis.url} timeout=1s;
     slidewin_zone $http_x_client zone=local:160m rate=1000000r/d store=local;
     slidewin_zone $http_x_client zone=redis:160m rate=1000000r/d;
 ''', '''
+    location /limit_req { limit_req zone=limit_req burst=200000 nodelay;
+                          empty_gif; }
     location /local { slidewin zone=local; empty_gif; }
     location /redis { slidewin zone=redis; empty_gif; }
 '''))
             before = used(redis)
-            for store in 'local', 'redis':
+            for store in STORES:
                 bench.say(f'filling {store} with {n:,} clients')
                 fill(nginx.port, f'/{store}', n)
                 places.append((n, store, nginx, redis))
@@ -88,7 +93,7 @@ def policies(bench, redis):
             for n in POLICIES:
                 calls = crowd_calls(crowd, redis, f'/{n}')
                 rows.append({'policies': n, 'round': turn, 'calls': calls,
-                             **measure(nginx, redis, f'/{n}', 'zipf:100000',
-                                       bench.seconds)})
+                             **measure(nginx, redis, f'/{n}',
+                                       bench.clients['zipf'], bench.seconds)})
 
     return rows

@@ -1,8 +1,8 @@
 -- wrk -s load.lua URL -- CLIENTS: who the requests come from, by X-Client.
 --
 --   one         always the same
---   zipf:N      N clients, the i-th as often as 1/i; the same order each time
---   uniform:N   N clients, all alike
+--   uniform:N   N of them, all alike
+--   /a/path     those of a file, a line each, in their order, again and again
 --
 -- At the end a line of JSON.
 
@@ -11,55 +11,28 @@ local function address(i)
                          math.floor(i / 256) % 256, i % 256)
 end
 
-local function zipf(n)
-    local sums, sum = {}, 0
-
-    for i = 1, n do
-        sum = sum + 1 / i
-        sums[i] = sum
-    end
-
-    return function()
-        local x, low, high = math.random() * sum, 1, n
-
-        while low < high do
-            local middle = math.floor((low + high) / 2)
-            if sums[middle] < x then
-                low = middle + 1
-            else
-                high = middle
-            end
-        end
-
-        return low
-    end
-end
-
 function init(args)
-    local kind, n = args[1]:match('^(%a+):?(%d*)$')
+    local clients = args[1]
+    local n = tonumber(clients:match('^uniform:(%d+)$'))
 
     wrk.headers['X-Client'] = address(1)
+    local head, tail = wrk.format():match('^(.*X%-Client: )[%d.]+(.*)$')
 
-    if kind == 'zipf' then
-        local draw, requests, i = zipf(tonumber(n)), {}, 0
-
-        math.randomseed(1)
-        for k = 1, 131072 do
-            wrk.headers['X-Client'] = address(draw())
-            requests[k] = wrk.format()
+    if n then
+        math.randomseed(os.time())
+        request = function()
+            return head .. address(math.random(n)) .. tail
         end
 
+    elseif clients ~= 'one' then
+        local requests, i = {}, 0
+
+        for client in io.lines(clients) do
+            requests[#requests + 1] = head .. client .. tail
+        end
         request = function()
             i = i % #requests + 1
             return requests[i]
-        end
-
-    elseif kind == 'uniform' then
-        local head, tail = wrk.format():match('^(.*X%-Client: )[%d.]+(.*)$')
-
-        math.randomseed(os.time())
-        request = function()
-            return head .. address(math.random(tonumber(n))) .. tail
         end
     end
 end

@@ -1,8 +1,10 @@
 """Requests: as many as wrk can make in a time, or a given number of them."""
 
+import itertools
 import json
 import os
 import pathlib
+import random
 import re
 import signal
 import socket
@@ -14,7 +16,7 @@ SCRIPT = pathlib.Path(__file__).with_name('load.lua')
 CONNECTIONS = 64
 
 STATUS = re.compile(rb'HTTP/1\.1 (\d{3}) ')
-LENGTH = re.compile(rb'\r\nContent-Length: (\d+)')
+LENGTH = re.compile(rb'\r\nContent-Length: (\d+)', re.IGNORECASE)
 
 
 def wrk(port, path, clients, seconds, connections=CONNECTIONS):
@@ -55,6 +57,15 @@ def measure(server, redis, path, clients, seconds):
                               / result['seconds'],
         'redis_usec': (usec_after - usec) / max(calls_after - calls, 1),
     }
+
+
+def zipf(path, n=100000, draws=131072):
+    """Writes a list of clients, the i-th of n as often as 1/i; the same one
+    each time."""
+    sums = list(itertools.accumulate(1 / i for i in range(1, n + 1)))
+    clients = random.Random(1).choices(range(n), cum_weights=sums, k=draws)
+    path.write_text(''.join(f'{address(i)}\n' for i in clients))
+    return path
 
 
 def address(i):

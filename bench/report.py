@@ -81,10 +81,12 @@ def clients(rows):
 
     return table(
         ['**clients**', 'worker CPU µs', 'Redis CPU µs'],
-        [[f'shared memory, {n:,}', middle('cpu', 'local', n), '–']
-         for n in CLIENTS]
-        + [[f'Redis, {n:,}', middle('cpu', 'redis', n),
-            middle('redis_cpu', 'redis', n)] for n in CLIENTS])
+        [[f'{title}, {n:,}', middle('cpu', store, n),
+          middle('redis_cpu', store, n) if store == 'redis' else '–']
+         for store, title in (('limit_req', '`limit_req`'),
+                              ('local', 'slidewin, shared memory'),
+                              ('redis', 'slidewin, Redis'))
+         for n in CLIENTS])
 
 
 def policies(rows):

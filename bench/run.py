@@ -17,6 +17,7 @@ import latency
 import limiters
 import memory
 import report
+from load import zipf
 from servers import Redis
 
 # variants and what nginx must know for them
@@ -33,7 +34,7 @@ class Bench:
         self.peers = peers
         self.work = out / 'work'
         self.seconds = int(os.environ.get('BENCH_SECONDS', 1))
-        self.rounds = int(os.environ.get('BENCH_ROUNDS', 5))
+        self.rounds = int(os.environ.get('BENCH_ROUNDS', 7))
         self.left_out = []
         self.started = time.monotonic()
 
@@ -122,6 +123,7 @@ def main():
     bench = Bench(**vars(arguments))
     shutil.rmtree(bench.work, ignore_errors=True)
     bench.leave_out()
+    bench.clients = {'one': 'one', 'zipf': zipf(bench.work / 'zipf')}
 
     results = measure(bench)
     path = arguments.out / 'results.json'

@@ -45,13 +45,18 @@ class Server:
         self.pid = self.process.pid
 
     def wait(self, ready, seconds=30):
+        """Nobody but this one ends what is not ready yet."""
         end = time.monotonic() + seconds
-        while not ready():
-            if self.process.poll() is not None or time.monotonic() > end:
-                said = self.log.read_text(errors='replace')
-                raise SystemExit(f'{self.process.args[0]} does not start:\n'
-                                 f'{said}')
-            time.sleep(0.02)
+        try:
+            while not ready():
+                if self.process.poll() is not None or time.monotonic() > end:
+                    said = self.log.read_text(errors='replace')
+                    raise SystemExit(f'{self.process.args[0]} does not start:'
+                                     f'\n{said}')
+                time.sleep(0.02)
+        except BaseException:
+            Server.close(self)
+            raise
 
     def listens(self):
         try:

@@ -88,19 +88,15 @@ class Scenario:
     title: str
     path: str
     clients: str
-    warm: bool = False
 
 
-# limit_req's slowest rate forgets in a minute: before a measurement with many
-# clients that are to be refused, the same ones come once
 SCENARIOS = [
     Scenario('hot', 'one hot key, all admitted', '/admit', 'one'),
-    Scenario('keys', '100,000 keys (zipf), all admitted', '/admit',
-             'zipf:100000'),
+    Scenario('keys', '100,000 keys (zipf), all admitted', '/admit', 'zipf'),
     Scenario('hot-reject', 'one hot key, nearly all rejected', '/reject',
              'one'),
     Scenario('keys-reject', '100,000 keys (zipf), nearly all rejected',
-             '/reject', 'zipf:100000', warm=True),
+             '/reject', 'zipf'),
 ]
 
 

@@ -77,7 +77,7 @@ my %results = (
         map { my $n = $_; map { {
             store => $_, clients => $n, round => $round,
             cpu => $n == 1000 ? 10 : 12, redis_cpu => 8
-        } } qw(local redis) } 1000, 1000000
+        } } qw(limit_req local redis) } 1000, 1000000
     } 0 .. 2],
     policies => [map { {
         policies => $_, round => 0, cpu => 10, redis_cpu => 8, calls => 1
