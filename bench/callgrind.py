@@ -12,8 +12,8 @@ from servers import Nginx
 
 TURNS = 10
 MARK = 'ngx_http_stub_status_handler'
-HANDLERS = {'ngx_http_limit_req_handler', 'ngx_http_slidewin_handler'}
-
+LIMIT_REQ = 'ngx_http_limit_req_handler'
+SLIDEWIN = 'ngx_http_slidewin_handler'
 
 
 class Case(typing.NamedTuple):
@@ -21,19 +21,21 @@ class Case(typing.NamedTuple):
     title: str
     baseline: str
     path: str
+    handler: str = SLIDEWIN
     one: bool = True        # all requests are of one client
 
 
 CASES = [
-    Case('none', 'no limiter', 'none', '/none'),
-    Case('limit_req', '`limit_req`', 'none', '/limit_req'),
+    Case('none', 'no limiter', 'none', '/none', ''),
+    Case('limit_req', '`limit_req`', 'none', '/limit_req', LIMIT_REQ),
     Case('local', 'shared memory', 'none', '/local'),
-    Case('redis', 'Redis, each request another key', 'none', '/redis', False),
+    Case('redis', 'Redis, each request another key', 'none', '/redis',
+         one=False),
     Case('hot', 'Redis, one hot key', 'none', '/redis'),
     Case('lease', 'Redis, `lease=10%`, one hot key', 'none', '/lease'),
-    Case('return', '`return 429`', 'return', '/return'),
+    Case('return', '`return 429`', 'return', '/return', ''),
     Case('limit_req reject', '`limit_req`, rejecting', 'return',
-         '/limit_req-reject'),
+         '/limit_req-reject', LIMIT_REQ),
     Case('local reject', 'shared memory, rejecting', 'return',
          '/local-reject'),
     Case('redis reject', 'Redis, rejecting', 'return', '/redis-reject'),
@@ -75,10 +77,10 @@ def configuration(redis, cases):
     return http, locations
 
 
-def parse(lines):
-    """All instructions of a profile, and those of the limiters' handlers with
-    all that they call. Our handler sends a rejection itself, limit_req's
-    leaves that to nginx: it is no part of either."""
+def parse(lines, name):
+    """All instructions of a profile, and those of a handler with all that it
+    calls. Our handler sends a rejection itself, limit_req's leaves that to
+    nginx: it is no part of either."""
     total = handler = 0
     caller = called = ''
     at_call = False
@@ -95,13 +97,15 @@ def parse(lines):
             cost = int(line.split()[1])
             if not at_call:
                 total += cost
-            elif called in HANDLERS:
+            elif called == name:
                 handler += cost
             elif (called == 'ngx_http_finalize_request'
                   and caller.startswith('ngx_http_slidewin_')):
                 handler -= cost
             at_call = False
 
+    if name and handler <= 0:
+        raise SystemExit(f'callgrind has not seen {name}')
     return total, handler
 
 
@@ -134,9 +138,9 @@ def run(bench, redis):
                 parts += 1
 
             with open(f'{profile}.{parts}', encoding='utf-8') as lines:
-                total, handler = parse(lines)
+                total, handler = parse(lines, case.handler)
             n = TURNS * len(batch)
             rows.append({'case': case.name, 'round': 0, 'whole': total / n,
-                         'handler': handler / n})
+                         'handler': handler / n if case.handler else None})
 
     return rows

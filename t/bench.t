@@ -67,7 +67,7 @@ my %results = (
     ],
     instructions => [map { {
         case => $_->[0], round => 0, handler => $_->[1], whole => $_->[2]
-    } } ['none', 60, 8000], ['limit_req', 800, 9000], ['local', 960, 9100]],
+    } } ['none', undef, 8000], ['limit_req', 800, 9000], ['local', 960, 9100]],
     algorithms => [
         { algorithm => 'counter', bytes => 104, usec => [7, 9, 8] },
         { algorithm => 'log', bytes => 14408, usec => [10] },
@@ -139,9 +139,9 @@ print(len([r for r in rects if r.getAttribute('class')]))
 END_OF_CODE
 
 # a handler that calls and sends, and a part of nginx that calls it
-is(python(<<'END_OF_CODE'), "171 41\n", 'a profile of callgrind');
+is(python(<<'END_OF_CODE'), <<'END_OF_TEXT', 'a profile of callgrind');
 import callgrind
-print(*callgrind.parse("""version: 1
+profile = """version: 1
 events: Ir
 summary: 171
 
@@ -165,8 +165,16 @@ fn=ngx_http_slidewin_claim
 
 fn=ngx_http_finalize_request
 70 125
-""".splitlines(True)))
+""".splitlines(True)
+print(*callgrind.parse(profile, callgrind.SLIDEWIN))
+try:
+    callgrind.parse(profile, callgrind.LIMIT_REQ)
+except SystemExit as error:
+    print(error)
 END_OF_CODE
+171 41
+callgrind has not seen ngx_http_limit_req_handler
+END_OF_TEXT
 
 # answers that come in pieces
 is(python(<<'END_OF_CODE'), "[80]\n", 'answers are whole at their end');
