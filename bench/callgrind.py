@@ -61,6 +61,8 @@ def configuration(redis, cases):
     limit_req_zone $http_x_client zone=admits:1m rate=1000000r/m;
     limit_req_zone $http_x_client zone=rejects:1m rate=1r/m;
     limit_req_status 429;
+    limit_req_log_level info;
+    slidewin_log_level info;
 ''' + ''.join(f'slidewin_zone $http_x_client zone={name}:1m {rest};\n'
               for name, rest in zones.items())
 

@@ -44,12 +44,17 @@ def exhaust(port, clients):
                       depth=64)
 
 
-def check(variant, scenario, result):
+def check(variant, scenario, server, result):
     """A figure of a limiter that does something else is worth nothing."""
-    refused = result['refused']
+    name = f'{variant.name}, {scenario.title}'
+    refused, asked = result['refused'], result['redis_calls'] > 0
+
     if refused > 0 if scenario.path == '/admit' else refused < 0.99:
-        raise SystemExit(f'{variant.name}, {scenario.title}:'
-                         f' {refused:.1%} were refused')
+        raise SystemExit(f'{name}: {refused:.1%} were refused')
+    if asked != variant.redis:
+        raise SystemExit(f'{name}: {result["redis_calls"]} Redis calls')
+    if server.said():
+        raise SystemExit(f'{name}: {server.said()}')
 
 
 def run(bench, redis):
@@ -74,7 +79,7 @@ def run(bench, redis):
                         exhaust(server.port, clients)
                     result = measure(server, redis, scenario.path, clients,
                                      bench.seconds)
-                    check(variant, scenario, result)
+                    check(variant, scenario, server, result)
                     rows.append({'scenario': scenario.name,
                                  'variant': variant.name, 'round': turn,
                                  **result})

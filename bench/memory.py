@@ -53,6 +53,6 @@ def shared(bench):
         with Crowd(nginx.port, 1) as one:
             one.ask([request(f'/?k={i}', i) for i in range(size // 64)],
                     depth=64)
-        first = re.search(r'is full.*\?k=(\d+)', nginx.errors())
+        first = re.search(r'is full.*\?k=(\d+)', nginx.said())
 
     return size / int(first[1])

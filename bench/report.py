@@ -69,9 +69,9 @@ def instructions(rows):
 def algorithms(results):
     return table(
         ['**a client in Redis**', 'bytes', 'µs a call'],
-        [[f'`{row["algorithm"]}`'
-          + (f' of {results["entries"]:,}' if row['algorithm'] == 'log'
-             else ''), number(row['bytes'], 0), number(median(row['usec']), 1)]
+        [[f'`{row["algorithm"]}`', number(row['bytes'], 0)
+          + (f' ({results["entries"]:,} entries)' if row['algorithm'] == 'log'
+             else ''), number(median(row['usec']), 1)]
          for row in results['algorithms']])
 
 

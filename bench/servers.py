@@ -36,7 +36,6 @@ class Server:
     """A process that listens on self.port; self.pid is the one that works."""
 
     def __init__(self, directory, command):
-        self.directory = directory
         self.log = directory / 'output'
         with open(self.log, 'ab') as log:
             self.process = subprocess.Popen(
@@ -50,13 +49,15 @@ class Server:
         try:
             while not ready():
                 if self.process.poll() is not None or time.monotonic() > end:
-                    said = self.log.read_text(errors='replace')
                     raise SystemExit(f'{self.process.args[0]} does not start:'
-                                     f'\n{said}')
+                                     f'\n{self.said()}')
                 time.sleep(0.02)
         except BaseException:
             Server.close(self)
             raise
+
+    def said(self):
+        return self.log.read_text(errors='replace')
 
     def listens(self):
         try:
@@ -85,7 +86,7 @@ NGINX = '''
 {user}
 worker_processes 1;
 pid nginx.pid;
-error_log error.log {level};
+error_log stderr {level};
 
 events {{ worker_connections 1024; }}
 
@@ -114,7 +115,7 @@ class Nginx(Server):
     and is itself the worker."""
 
     def __init__(self, directory, binary, modules, http, locations,
-                 level='crit', before=()):
+                 level='warn', before=()):
         directory.mkdir(parents=True)
         self.port = free_port()
         (directory / 'nginx.conf').write_text(NGINX.format(
@@ -125,15 +126,13 @@ class Nginx(Server):
         alone = 'master_process off;' if before else ''
         super().__init__(directory, [
             *before, binary, '-p', f'{directory}/', '-c', 'nginx.conf',
-            '-e', 'error.log', '-g', f'daemon off; {alone}'])
+            '-e', 'stderr', '-g', f'daemon off; {alone}'])
         self.wait(self.listens, 60)
 
         if not before:
             self.wait(lambda: child_of(self.process.pid))
             self.pid = child_of(self.process.pid)
 
-    def errors(self):
-        return (self.directory / 'error.log').read_text(errors='replace')
 
 
 HAPROXY = '''

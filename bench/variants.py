@@ -20,6 +20,7 @@ LIMIT_REQ = (f'''
     limit_req_zone $http_x_client zone=admit:32m rate={PLENTY}r/m;
     limit_req_zone $http_x_client zone=reject:32m rate=1r/m;
     limit_req_status 429;
+    limit_req_log_level info;
 ''', '''
     location /admit { limit_req zone=admit burst=200000 nodelay; empty_gif; }
     location /reject { limit_req zone=reject; empty_gif; }
@@ -29,6 +30,7 @@ LIMIT_REQ = (f'''
 def slidewin(redis='', admit='', reject=''):
     return f'''
     {f'slidewin_redis {redis} timeout=1s;' if redis else ''}
+    slidewin_log_level info;
     slidewin_zone $http_x_client zone=admit:32m rate={PLENTY}r/m {admit};
     slidewin_zone $http_x_client zone=reject:32m rate=1r/d {reject};
 ''', '''
@@ -105,6 +107,7 @@ class Variant:
     name: str
     title: str
     baseline: str
+    redis: bool = False
     paths: tuple = ('/admit', '/reject')
 
 
@@ -112,12 +115,13 @@ VARIANTS = [
     Variant('none', 'nginx, no limiter', 'none'),
     Variant('limit_req', '`limit_req`', 'none'),
     Variant('local', 'slidewin, shared memory', 'none'),
-    Variant('redis', 'slidewin, Redis', 'none'),
-    Variant('uncached', 'slidewin, Redis, `deny_cache=off`', 'none',
+    Variant('redis', 'slidewin, Redis', 'none', True),
+    Variant('uncached', 'slidewin, Redis, `deny_cache=off`', 'none', True,
             ('/reject',)),
-    Variant('lease', 'slidewin, Redis, `lease=10%`', 'none', ('/admit',)),
+    Variant('lease', 'slidewin, Redis, `lease=10%`', 'none', True,
+            ('/admit',)),
     Variant('debian', "Debian's nginx, no limiter", 'debian'),
-    Variant('lua', "Debian's nginx, Lua and Redis", 'debian'),
+    Variant('lua', "Debian's nginx, Lua and Redis", 'debian', True),
     Variant('haproxy', 'HAProxy, no limiter', 'haproxy'),
     Variant('stick', 'HAProxy, stick table', 'haproxy'),
 ]
