@@ -49,7 +49,8 @@ def limiters(rows, scenario):
                    else 'others',
                    median(ratios(rows, 'rps', mine, base)),
                    median(ratios(rows, 'cpu', mine, base)),
-                   median(values(rows, 'redis_calls', **mine)))
+                   median(values(rows, 'redis_calls', **mine))
+                   if variant.redis else None)
 
 
 def chart(results):
@@ -75,7 +76,7 @@ def chart(results):
             parts += [text(16, y, title),
                       bar(THROUGHPUT, y, rps, THROUGHPUT_SCALE, kind),
                       bar(CPU, y, cpu, CPU_SCALE, kind)]
-            if calls:
+            if calls is not None:
                 parts.append(text(CALLS, y, f'{calls:.3f}', 'small'))
         y += ROW
 

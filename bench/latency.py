@@ -1,36 +1,43 @@
 """One client, one connection: what a check adds, beside one bare round trip of
 the same command."""
 
-import shlex
+import re
 import subprocess
 
 import variants
 from load import Crowd, request, wrk
-from resp import Connection
+from resp import Connection, encode
 from servers import Nginx
 
 
+WORD = re.compile(r'"((?:[^"\\]|\\.)*)"')
+
+
+def words(line):
+    """The command of a line of MONITOR, in bytes."""
+    return [word.encode().decode('unicode_escape').encode('latin-1')
+            for word in WORD.findall(line)]
+
+
 def command_of(redis, nginx):
-    """The command that the module sends for a check, as MONITOR shows it."""
+    """The command that the module sends for a check."""
     monitor = Connection(redis.port)
     monitor.command('MONITOR')
     with Crowd(nginx.port, 1) as one:
         one.ask([request('/admit', '10.0.0.1')])
-    words = ['']
-    while words[0].lower() != 'evalsha':
-        words = shlex.split(monitor.reply())[3:]
+    command = [b'']
+    while command[0].lower() != b'evalsha':
+        command = words(monitor.reply())
     monitor.close()
-    return words
+    return command
 
 
-def bare(redis, command, seconds):
-    """The median in ms of the round trip, by redis-benchmark."""
-    output = subprocess.run(
-        ['redis-benchmark', '-p', str(redis.port), '-c', '1',
-         '-n', str(5000 * seconds), '--csv', *command],
-        check=True, stdout=subprocess.PIPE, text=True).stdout
-    head, row = (line.split('","') for line in output.splitlines()[-2:])
-    return float(row[head.index('p50_latency_ms')])
+def bare(bench, redis, command):
+    """The median of its round trip in ms."""
+    run = subprocess.run(
+        [bench.roundtrip, str(redis.port), str(5000 * bench.seconds)],
+        input=encode(command), check=True, stdout=subprocess.PIPE)
+    return float(run.stdout) / 1000
 
 
 def run(bench, redis):
@@ -48,6 +55,6 @@ def run(bench, redis):
                 wrk(nginx.port, '/admit', 'one', bench.seconds,
                     connections=1)['p50'] for nginx in (none, limited))
             rows.append({'round': turn, 'none': without, 'redis': with_check,
-                         'bare': bare(redis, command, bench.seconds)})
+                         'bare': bare(bench, redis, command)})
 
     return rows

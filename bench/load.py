@@ -52,9 +52,6 @@ def measure(server, redis, path, clients, seconds):
         'cpu': cpu / n * 1e6,
         'redis_cpu': redis_cpu / n * 1e6,
         'redis_calls': (calls_after - calls) / n,
-        # the first one begins the time that is measured
-        'redis_calls_second': max(calls_after - calls - 1, 0)
-                              / result['seconds'],
         'redis_usec': (usec_after - usec) / max(calls_after - calls, 1),
     }
 

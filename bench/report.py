@@ -47,7 +47,7 @@ def limiter(rows, scenario, variant):
     else:
         rps, cpu = (number(median(ratios(rows, key, mine, base)))
                     for key in ('rps', 'cpu'))
-    if middle('redis_calls'):
+    if variant.redis:
         store = [number(middle('redis_cpu'), 1),
                  number(middle('redis_calls'), 3)]
 

@@ -3,6 +3,12 @@
 import socket
 
 
+def encode(words):
+    return b''.join([b'*%d\r\n' % len(words)]
+                    + [b'$%d\r\n%s\r\n' % (len(word), word)
+                       for word in words])
+
+
 class Connection:
     def __init__(self, port):
         self.socket = socket.create_connection(('127.0.0.1', port), 60)
@@ -13,10 +19,7 @@ class Connection:
         self.socket.close()
 
     def command(self, *words):
-        words = [str(word).encode() for word in words]
-        self.socket.sendall(b''.join(
-            [b'*%d\r\n' % len(words)]
-            + [b'$%d\r\n%s\r\n' % (len(word), word) for word in words]))
+        self.socket.sendall(encode([str(word).encode() for word in words]))
         return self.reply()
 
     def reply(self):

@@ -27,11 +27,12 @@ OPTIONAL = {'lease': 'lease=10%', 'uncached': 'deny_cache=off'}
 class Bench:
     """What is measured with, and for how long."""
 
-    def __init__(self, nginx, module, debian, peers, out):
+    def __init__(self, nginx, module, debian, peers, roundtrip, out):
         self.nginx = nginx
         self.module = module
         self.debian = debian
         self.peers = peers
+        self.roundtrip = roundtrip
         self.work = out / 'work'
         self.seconds = int(os.environ.get('BENCH_SECONDS', 1))
         self.rounds = int(os.environ.get('BENCH_ROUNDS', 7))
@@ -95,13 +96,13 @@ def measure(bench):
             'rounds': bench.rounds,
             'seconds': bench.seconds,
             'latency': latency.run(bench, redis),
-            'limiters': limiters.run(bench, redis),
             'instructions': callgrind.run(bench, redis),
             'entries': memory.ENTRIES,
             'algorithms': memory.redis_cost(bench, redis),
             'zone': memory.shared(bench),
             'policies': growth.policies(bench, redis),
         }
+        results['limiters'], results['denied'] = limiters.run(bench)
     results['clients'], results['resident'] = growth.clients(bench)
     bench.say('done')
     return results
@@ -113,6 +114,7 @@ def main():
     parser.add_argument('--module', required=True)
     parser.add_argument('--debian', required=True)
     parser.add_argument('--peers', required=True, type=pathlib.Path)
+    parser.add_argument('--roundtrip', required=True)
     parser.add_argument('--out', required=True, type=pathlib.Path)
     arguments = parser.parse_args()
 

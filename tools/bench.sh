@@ -26,11 +26,15 @@ bench_prepare() {
         get "$(own_suite)" deb download "$package"
         unpack "${package}_*.deb" "$to/$package"
     done
+
+    quiet roundtrip gcc -O2 "${WARNINGS[@]}" -o "$BUILD/roundtrip" \
+        "$ROOT/bench/roundtrip.c"
 }
 
 bench() {
     exec python3 -B "$ROOT/bench/run.py" \
         --nginx "$(flavour_nginx release)" \
         --module "$(flavour_module release)" \
-        --debian "$DEBIAN_NGINX" --peers "$BUILD/peers" --out "$BUILD/bench"
+        --debian "$DEBIAN_NGINX" --peers "$BUILD/peers" \
+        --roundtrip "$BUILD/roundtrip" --out "$BUILD/bench"
 }
