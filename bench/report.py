@@ -117,7 +117,8 @@ def single(results):
     return (f'A client of a `counter` takes {results["resident"]:.0f} bytes of'
             ' Redis with its entries in the tables of keys and of expiry, and'
             f' {results["zone"]:.0f} bytes of a zone of shared memory.\n\n'
-            f'One client on one connection waits {none:.0f} µs without a'
+            'One client on one connection, with nginx on one core and the'
+            f' client and Redis on another, waits {none:.0f} µs without a'
             f' limiter and {redis:.0f} µs with a check in Redis; a bare round'
             f' trip of the same command takes {bare:.0f} µs.\n')
 

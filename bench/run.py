@@ -95,7 +95,7 @@ def measure(bench):
             'machine': machine(bench),
             'rounds': bench.rounds,
             'seconds': bench.seconds,
-            'latency': latency.run(bench, redis),
+            'latency': latency.run(bench),
             'instructions': callgrind.run(bench, redis),
             'entries': memory.ENTRIES,
             'algorithms': memory.redis_cost(bench, redis),
