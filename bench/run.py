@@ -124,6 +124,9 @@ def main():
 
     bench = Bench(**vars(arguments))
     shutil.rmtree(bench.work, ignore_errors=True)
+    if os.getloadavg()[0] > 0.5:
+        bench.say(f'the machine is busy, load {os.getloadavg()[0]:.1f}:'
+                  ' only instructions, bytes and calls can be trusted')
     bench.leave_out()
     bench.clients = {'one': 'one', 'zipf': zipf(bench.work / 'zipf')}
 
