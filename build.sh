@@ -26,6 +26,8 @@ LOG=$BUILD/log
 . "$ROOT/tools/suite.sh"
 # shellcheck source=tools/demo.sh
 . "$ROOT/tools/demo.sh"
+# shellcheck source=tools/bench.sh
+. "$ROOT/tools/bench.sh"
 
 usage() {
     cat <<'END'
@@ -39,6 +41,7 @@ usage: ./build.sh VERB
   asan [NAME...]    the suites under AddressSanitizer and UBSan
   unit              the C tests of the parts that do not need nginx
   fuzz [SECONDS]    every fuzz target, 60 seconds each unless told
+  bench             speed beside what users would pick instead, in ten minutes
   check             format, layers, warnings, static analysis
   env               print NGINX=... and MODULE=... of the build
   clean             remove build/, the downloads included
@@ -48,6 +51,8 @@ environment:
   NGINX_VERSION     nginx to build against (default: the one this Debian ships)
   NGINX_SRC         an nginx source tree of yours, instead of a version
   FLAVOUR           for `test NAME`: release, test, asan or static
+  BENCH_ROUNDS, BENCH_SECONDS
+                    for `bench`: rounds (7), length of a measurement (1)
   VERBOSE=1         show the output of suites that pass, too
   NO_COLOR          no colours
 
@@ -150,6 +155,12 @@ verb_fuzz() {
     jobs_end
 }
 
+verb_bench() {
+    no_arguments "$@"
+    locked bench_prepare
+    bench
+}
+
 verb_check() {
     no_arguments "$@"
     locked prepare_check
@@ -191,7 +202,7 @@ verb_clean() {
 
 main() {
     case ${1-} in
-    run | build | test | unit | asan | fuzz | check | env | clean) ;;
+    run | build | test | unit | asan | fuzz | bench | check | env | clean) ;;
     help | -h | --help) usage; exit ;;
     '') bad_usage "which verb?" ;;
     *) bad_usage "unknown verb: $1" ;;

@@ -18,7 +18,8 @@ list() {
 }
 
 c_files() {
-    list ngx_http_slidewin_module/*.[ch] t/{store,unit,oracle,preload}/*.[ch]
+    list ngx_http_slidewin_module/*.[ch] bench/*.c \
+        t/{store,unit,oracle,preload}/*.[ch]
 }
 
 sw_sources() {

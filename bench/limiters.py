@@ -1,0 +1,102 @@
+"""The limiters side by side, under as much traffic as wrk makes."""
+
+import contextlib
+
+import variants
+from load import Crowd, measure, request, wrk
+from servers import Haproxy, Nginx, Redis
+
+
+def start(bench, variant, stack):
+    """The server of a variant and a Redis of its own: a worker may ask it at
+    any time, also while another one is measured."""
+    work = bench.work / 'limiters' / variant.name
+    redis = stack.enter_context(Redis(work / 'redis'))
+    haproxy = bench.peers / 'haproxy/usr/sbin/haproxy'
+    lua = [bench.peers / module for module in variants.LUA_MODULES]
+
+    def ours(**parameters):
+        return (Nginx, bench.nginx, [bench.module],
+                *variants.slidewin(**parameters))
+
+    kind, *arguments = {
+        'none': (Nginx, bench.nginx, [], '', variants.NO_LIMITER),
+        'limit_req': (Nginx, bench.nginx, [], *variants.LIMIT_REQ),
+        'local': ours(),
+        'redis': ours(redis=redis.url),
+        'uncached': ours(redis=redis.url, reject='deny_cache=off'),
+        'lease': ours(redis=redis.url, admit='lease=10%'),
+        'debian': (Nginx, bench.debian, [], '', variants.NO_LIMITER),
+        'lua': (Nginx, bench.debian, lua, *variants.lua(bench.peers, redis)),
+        'haproxy': (Haproxy, haproxy, variants.STICKLESS),
+        'stick': (Haproxy, haproxy, *variants.STICK_TABLES),
+    }[variant.name]
+
+    return stack.enter_context(kind(work / 'server', *arguments)), redis
+
+
+def exhaust(port, clients):
+    """All clients have been there once, and not more than a minute ago, which
+    is how long limit_req can remember."""
+    if clients != 'one':
+        each = sorted(set(clients.read_text().split()))
+        with Crowd(port) as crowd:
+            crowd.ask([request('/reject', client) for client in each],
+                      depth=64)
+
+
+def check(variant, scenario, server, result):
+    """A figure of a limiter that does something else is worth nothing."""
+    name = f'{variant.name}, {scenario.title}'
+    refused = result['refused']
+
+    if refused > 0 if scenario.path == '/admit' else refused < 0.99:
+        raise SystemExit(f'{name}: {refused:.1%} were refused')
+    if variant.redis and not result['redis_calls']:
+        raise SystemExit(f'{name}: Redis was not asked')
+    if server.said():
+        raise SystemExit(f'{name}: {server.said()}')
+
+
+def run(bench):
+    rows = []
+
+    with contextlib.ExitStack() as stack:
+        measured = [v for v in variants.VARIANTS if bench.measures(v.name)]
+        started = {v.name: start(bench, v, stack) for v in measured}
+
+        for turn in range(bench.rounds):
+            bench.say(f'limiters, round {turn + 1} of {bench.rounds}')
+            # nobody always comes after the same one
+            shift = turn % len(measured)
+
+            for scenario in variants.SCENARIOS:
+                for variant in measured[shift:] + measured[:shift]:
+                    if scenario.path in variant.paths:
+                        rows.append({
+                            'scenario': scenario.name,
+                            'variant': variant.name, 'round': turn,
+                            **once(bench, scenario, variant,
+                                   *started[variant.name])})
+
+        bench.say('deny cache')
+        return rows, denied(*started['redis'])
+
+
+def denied(server, redis):
+    """Redis calls a second for a client that keeps trying; longer than the
+    others, because a refusal is remembered for a second."""
+    wrk(server.port, '/reject', 'one', 1)
+    before, _ = redis.connection.script_calls()
+    seconds = wrk(server.port, '/reject', 'one', 5)['seconds']
+    after, _ = redis.connection.script_calls()
+    return (after - before) / seconds
+
+
+def once(bench, scenario, variant, server, redis):
+    clients = bench.clients[scenario.clients]
+    if scenario.path == '/reject':
+        exhaust(server.port, clients)
+    result = measure(server, redis, scenario.path, clients, bench.seconds)
+    check(variant, scenario, server, result)
+    return result
