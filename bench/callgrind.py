@@ -44,7 +44,7 @@ CASES = [
 ]
 
 
-def configuration(redis, cases):
+def configuration(redis):
     zones = {
         'local': 'rate=1000000r/m store=local',
         'redis': 'rate=1000000r/m',
@@ -53,9 +53,6 @@ def configuration(redis, cases):
         'redis-reject': 'rate=1r/d',
         'uncached': 'rate=1r/d deny_cache=off',
     }
-    zones = {name: rest for name, rest in zones.items()
-             if any(case.path == f'/{name}' for case in cases)}
-
     http = f'''
     slidewin_redis {redis.url} timeout=10s;
     limit_req_zone $http_x_client zone=admits:1m rate=1000000r/m;
@@ -115,13 +112,12 @@ def run(bench, redis):
     bench.say('instructions')
     work = bench.work / 'callgrind'
     profile = work / 'profile'
-    cases = [case for case in CASES if bench.measures(case.name)]
     rows = []
 
     with contextlib.ExitStack() as stack:
         nginx = stack.enter_context(Nginx(
             work, bench.nginx, [bench.module],
-            *configuration(redis, cases), before=[
+            *configuration(redis), before=[
                 'valgrind', '--quiet', '--tool=callgrind',
                 f'--callgrind-out-file={profile}',
                 '--compress-strings=no', '--compress-pos=no',
@@ -130,7 +126,7 @@ def run(bench, redis):
         mark = [request('/mark', 'mark')]
         parts = 0
 
-        for case in cases:
+        for case in CASES:
             batch = [request(case.path, address(0 if case.one else i))
                      for i in range(CONNECTIONS)]
             for _ in 'warm', 'counted':

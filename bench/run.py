@@ -20,9 +20,6 @@ import report
 from load import zipf
 from servers import Redis
 
-# variants and what nginx must know for them
-OPTIONAL = {'lease': 'lease=10%', 'uncached': 'deny_cache=off'}
-
 
 class Bench:
     """What is measured with, and for how long."""
@@ -36,34 +33,11 @@ class Bench:
         self.work = out / 'work'
         self.seconds = int(os.environ.get('BENCH_SECONDS', 1))
         self.rounds = int(os.environ.get('BENCH_ROUNDS', 7))
-        self.left_out = []
         self.started = time.monotonic()
 
     def say(self, text):
         print(f'{time.monotonic() - self.started:4.0f} s  {text}',
               file=sys.stderr, flush=True)
-
-    def measures(self, name):
-        return name not in self.left_out
-
-    def leave_out(self):
-        for name, parameter in OPTIONAL.items():
-            directory = self.work / name
-            directory.mkdir(parents=True)
-            (directory / 'nginx.conf').write_text(f'''
-load_module {self.module};
-pid nginx.pid;
-events {{ }}
-http {{
-    slidewin_redis redis://127.0.0.1;
-    slidewin_zone $remote_addr zone=a:1m rate=10r/s {parameter};
-}}
-''')
-            if subprocess.run([self.nginx, '-t', '-p', f'{directory}/',
-                               '-c', 'nginx.conf', '-e', 'error.log'],
-                              check=False, capture_output=True).returncode:
-                self.left_out.append(name)
-                self.say(f'left out, nginx does not know it: {parameter}')
 
 
 def first_line(*command):
@@ -127,7 +101,6 @@ def main():
     if os.getloadavg()[0] > 0.5:
         bench.say(f'the machine is busy, load {os.getloadavg()[0]:.1f}:'
                   ' only instructions, bytes and calls can be trusted')
-    bench.leave_out()
     bench.clients = {'one': 'one', 'zipf': zipf(bench.work / 'zipf')}
 
     results = measure(bench)

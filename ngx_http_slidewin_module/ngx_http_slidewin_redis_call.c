@@ -349,10 +349,12 @@ static void
 ngx_http_slidewin_redis_call_finish(ngx_http_slidewin_redis_call_t *rcall,
     ngx_int_t rc)
 {
+    ngx_uint_t                       refused;
     ngx_queue_t                      passengers, followers;
     ngx_http_slidewin_redis_node_t  *node;
 
     node = rcall->node;
+    refused = (rc == NGX_OK && ngx_http_slidewin_redis_group_refuse(rcall));
 
     if (rcall->leads) {
         ngx_rbtree_delete(&node->redis->groups, &rcall->group.node);
@@ -366,7 +368,13 @@ ngx_http_slidewin_redis_call_finish(ngx_http_slidewin_redis_call_t *rcall,
 
     ngx_http_slidewin_redis_call_end(rcall, rc);
     ngx_http_slidewin_redis_calls_end(&passengers, rc);
-    ngx_http_slidewin_redis_calls_proceed(node, &followers);
+
+    if (refused) {
+        ngx_http_slidewin_redis_calls_end(&followers, rc);
+
+    } else {
+        ngx_http_slidewin_redis_calls_proceed(node, &followers);
+    }
 }
 
 

@@ -3,11 +3,16 @@
 #include <ngx_core.h>
 #include <ngx_event.h>
 
+#include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_redis_group.h"
 #include "sw_proto.h"
 
 
 #define NGX_HTTP_SLIDEWIN_REDIS_GROUP_NAME_MAX  2048
+
+
+static ngx_http_slidewin_call_t *ngx_http_slidewin_redis_group_last(
+    ngx_http_slidewin_redis_call_t *rcall);
 
 
 /*
@@ -158,4 +163,78 @@ ngx_http_slidewin_redis_group_anybody(ngx_http_slidewin_redis_call_t *rcall)
     }
 
     return NULL;
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_redis_group_refuse(ngx_http_slidewin_redis_call_t *rcall)
+{
+    int64_t                          gone;
+    ngx_uint_t                       i;
+    ngx_queue_t                     *q;
+    ngx_http_slidewin_call_t        *call;
+    ngx_http_slidewin_claim_t       *claim;
+    ngx_http_slidewin_redis_call_t  *follower;
+
+    if (ngx_queue_empty(&rcall->followers)) {
+        return 0;
+    }
+
+    call = ngx_http_slidewin_redis_group_last(rcall);
+    gone = (ngx_http_slidewin_clock_us() - rcall->sent_at) / 1000 + 1;
+
+    for (i = 0; call && i < call->n; i++) {
+        claim = call->claims[i];
+
+        if (!claim->verdict.admitted
+            && (claim->verdict.retry == SW_NEVER
+                || claim->verdict.retry > gone))
+        {
+            break;
+        }
+    }
+
+    if (call == NULL || i == call->n) {
+        return 0;
+    }
+
+    for (q = ngx_queue_head(&rcall->followers);
+         q != ngx_queue_sentinel(&rcall->followers);
+         q = ngx_queue_next(q))
+    {
+        follower = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+        for (i = 0; i < call->n; i++) {
+            claim = follower->call->claims[i];
+
+            claim->verdict = call->claims[i]->verdict;
+            claim->counted = 0;
+            claim->ahead = 0;
+        }
+    }
+
+    return 1;
+}
+
+
+/* the first are admitted: if any is refused, this one is */
+
+static ngx_http_slidewin_call_t *
+ngx_http_slidewin_redis_group_last(ngx_http_slidewin_redis_call_t *rcall)
+{
+    ngx_queue_t                     *q;
+    ngx_http_slidewin_redis_call_t  *passenger;
+
+    for (q = ngx_queue_last(&rcall->passengers);
+         q != ngx_queue_sentinel(&rcall->passengers);
+         q = ngx_queue_prev(q))
+    {
+        passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+        if (passenger->call) {
+            return passenger->call;
+        }
+    }
+
+    return rcall->call;
 }

@@ -34,6 +34,13 @@ void ngx_http_slidewin_redis_group_board(
 void ngx_http_slidewin_redis_group_alight(
     ngx_http_slidewin_redis_call_t *rcall);
 
+/*
+ * Those that follow one that was refused would be refused, too, unless its time
+ * has come meanwhile: whether they have got its verdict.
+ */
+ngx_uint_t ngx_http_slidewin_redis_group_refuse(
+    ngx_http_slidewin_redis_call_t *rcall);
+
 /* of those it stands for, one that has not left; all ask for the same */
 ngx_http_slidewin_call_t *ngx_http_slidewin_redis_group_anybody(
     ngx_http_slidewin_redis_call_t *rcall);

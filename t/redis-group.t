@@ -111,6 +111,20 @@ for my $algorithm (@algorithms) {
         }
     }
 
+    # those that wait behind one that is refused need not ask
+    my $full = fresh();
+    $clients[0]->get("/${algorithm}1?c=1&k=$full");
+    my $asked = calls();
+    $redis->signal('STOP');
+    $clients[0]->request("/${algorithm}1?c=1&k=$full");
+    SlidewinNginx::nap(0.1);
+    $_->request("/${algorithm}1?c=1&k=$full") for @clients[1 .. 63];
+    SlidewinNginx::nap(0.1);
+    $redis->signal('CONT');
+    is(tally(map { $_->answer } @clients), '429 x64',
+       "$algorithm: 64 while the first is asked for, and refused");
+    is(calls() - $asked, 1, '... by one question');
+
     # a look counts nothing
     my $before = calls();
     is(tally(burst("/${algorithm}7?c=0&k=" . fresh())), '200 x64',
