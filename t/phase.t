@@ -88,7 +88,8 @@ location = /auth {
 }
 --- client
 is(statuses(4, '/file'), '403 403 429 429', 'statuses');
-is(access_lines(qr{"GET /file HTTP/1.1" 403}), 4, 'two, and two asked for');
+ok(wait_until(sub { access_lines(qr{"GET /file HTTP/1.1" 403}) == 4 }),
+   'two, and two asked for');
 
 
 

@@ -71,7 +71,8 @@ location = /auth {
 }
 --- client
 is(statuses(4, '/file'), '200 200 429 429', 'statuses');
-is(access_lines(qr{ 200 }), 4, 'two, and two asked for');
+ok(wait_until(sub { access_lines(qr{ 200 }) == 4 }),
+   'two, and two asked for');
 
 
 
