@@ -27,29 +27,39 @@ local function without(text, kind, w, n, cost, stamp)
             return nil
         end
 
-        -- the entries of that time may be several, one after the other
+        -- the entries of that time may be several, one after the other: from
+        -- first up to behind; those after them are few, it was counted lately
 
-        local _, _, _, before = unpack('<c1I4I6I6', text)
-        local parts, units, at = { text:sub(1, 17) }, 0, 18
+        local count = (#text - 17) / 12
+        local first, behind = 1, count + 1
 
-        while at < #text do
-            local time, sum = unpack('<I6I6', text, at)
-            if time == stamp and units == 0 then
-                local last = sum
-                while at + 12 < #text and unpack('<I6', text, at + 12) == stamp
-                do
-                    at = at + 12
-                    time, last = unpack('<I6I6', text, at)
-                end
-                units = min(cost, last - before)
-                if last - units > before then
-                    parts[#parts + 1] = pack('<I6I6', stamp, last - units)
-                end
-                sum = last
+        while first < behind do
+            local mid = floor((first + behind) / 2)
+            if unpack('<I6', text, 12 * mid + 6) >= stamp then
+                behind = mid
             else
-                parts[#parts + 1] = pack('<I6I6', time, sum - units)
+                first = mid + 1
             end
-            before, at = sum, at + 12
+        end
+        while behind <= count and unpack('<I6', text, 12 * behind + 6) == stamp
+        do
+            behind = behind + 1
+        end
+        if behind == first then
+            return nil
+        end
+
+        local before = unpack('<I6', text, 12 * first)
+        local sum = unpack('<I6', text, 12 * behind)
+        local units = min(cost, sum - before)
+        local parts = { text:sub(1, 12 * first + 5) }
+
+        if sum - units > before then
+            parts[2] = pack('<I6I6', stamp, sum - units)
+        end
+        for i = behind, count do
+            local time, total = unpack('<I6I6', text, 12 * i + 6)
+            parts[#parts + 1] = pack('<I6I6', time, total - units)
         end
         return units > 0 and table.concat(parts) or nil
     end

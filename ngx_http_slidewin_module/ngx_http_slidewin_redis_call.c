@@ -114,6 +114,8 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
         ngx_http_slidewin_redis_group_lead(rcall);
     }
 
+    redis->amended += rcall->amends;
+
     *ngx_http_slidewin_redis_call_under_way(rcall) += 1;
     call->pending = rcall;
 
@@ -259,6 +261,7 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
 
     rcall->sent = 1;
     rcall->sent_at = ngx_http_slidewin_clock_us();
+    rcall->amended = node->redis->amended;
 
     for (q = ngx_queue_head(&rcall->passengers);
          q != ngx_queue_sentinel(&rcall->passengers);

@@ -35,6 +35,7 @@ typedef struct {
     ngx_queue_t                      followers;
     ngx_str_node_t                   group;     /* an empty name: it is alone */
     ngx_uint_t                       times;     /* with its passengers */
+    ngx_uint_t                       amended;   /* changes sent before it */
     ngx_http_slidewin_redis_node_t  *node;
     ngx_http_slidewin_call_t        *call;      /* NULL: nobody waits */
     ngx_http_slidewin_redis_verb_e   verb;

@@ -255,7 +255,7 @@ ngx_http_slidewin_redis_verdicts(ngx_http_slidewin_call_t *call,
     for (k = 0; k < call->n; k++) {
         claim = call->claims[k];
         claim->counted = ((int64_t) nth <= taken[k].counted);
-        claim->ahead = (nth == 1) ? taken[k].ahead : 0;
+        claim->ahead = taken[k].ahead;
     }
 
     return NGX_OK;

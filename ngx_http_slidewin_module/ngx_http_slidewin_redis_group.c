@@ -176,7 +176,9 @@ ngx_http_slidewin_redis_group_refuse(ngx_http_slidewin_redis_call_t *rcall)
     ngx_http_slidewin_claim_t       *claim;
     ngx_http_slidewin_redis_call_t  *follower;
 
-    if (ngx_queue_empty(&rcall->followers)) {
+    if (ngx_queue_empty(&rcall->followers)
+        || rcall->amended != rcall->node->redis->amended)
+    {
         return 0;
     }
 

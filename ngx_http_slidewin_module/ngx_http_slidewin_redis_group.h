@@ -36,7 +36,8 @@ void ngx_http_slidewin_redis_group_alight(
 
 /*
  * Those that follow one that was refused would be refused, too, unless its time
- * has come meanwhile: whether they have got its verdict.
+ * has come meanwhile or something was given back: whether they have got its
+ * verdict.
  */
 ngx_uint_t ngx_http_slidewin_redis_group_refuse(
     ngx_http_slidewin_redis_call_t *rcall);

@@ -85,20 +85,25 @@ ngx_http_slidewin_redis_reply(ngx_http_slidewin_redis_call_t *rcall,
 }
 
 
-/* one answer for all it stands for, and a verdict on each */
+/*
+ * One answer for all it stands for, and a verdict on each; what is ahead is for
+ * the first who has not left.
+ */
 
 static ngx_int_t
 ngx_http_slidewin_redis_reply_verdicts(ngx_http_slidewin_redis_call_t *rcall,
     redisReply *reply)
 {
     ngx_int_t                        rc;
-    ngx_uint_t                       nth;
+    ngx_uint_t                       i, nth;
     ngx_queue_t                     *q;
+    ngx_http_slidewin_call_t        *first, *call;
     ngx_http_slidewin_redis_call_t  *passenger;
 
     nth = 1;
+    first = rcall->call;
 
-    rc = ngx_http_slidewin_redis_verdicts(rcall->call, rcall->times, nth,
+    rc = ngx_http_slidewin_redis_verdicts(first, rcall->times, nth,
                                           rcall->number, reply);
 
     for (q = ngx_queue_head(&rcall->passengers);
@@ -106,9 +111,19 @@ ngx_http_slidewin_redis_reply_verdicts(ngx_http_slidewin_redis_call_t *rcall,
          q = ngx_queue_next(q))
     {
         passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+        call = passenger->call;
 
-        rc = ngx_http_slidewin_redis_verdicts(passenger->call, rcall->times,
-                                              ++nth, rcall->number, reply);
+        rc = ngx_http_slidewin_redis_verdicts(call, rcall->times, ++nth,
+                                              rcall->number, reply);
+
+        if (first == NULL) {
+            first = call;
+            continue;
+        }
+
+        for (i = 0; call && i < call->n; i++) {
+            call->claims[i]->ahead = 0;
+        }
     }
 
     return rc;

@@ -61,6 +61,7 @@ struct ngx_http_slidewin_redis_s {
     u_char                              sha[NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS]
                                            [NGX_HTTP_SLIDEWIN_REDIS_SHA_LEN];
     int64_t                             number;    /* of the last call */
+    ngx_uint_t                          amended;   /* changes so far */
     ngx_rbtree_t                        groups;    /* of checks under way */
     ngx_rbtree_node_t                   none;
 };
