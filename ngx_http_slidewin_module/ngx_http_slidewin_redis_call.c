@@ -15,9 +15,6 @@
 
 static ngx_int_t ngx_http_slidewin_redis_call_submit(
     ngx_http_slidewin_redis_call_t *rcall);
-static void ngx_http_slidewin_redis_call_book(
-    ngx_http_slidewin_redis_call_t *rcall,
-    ngx_http_slidewin_redis_node_t *node);
 static ngx_uint_t *ngx_http_slidewin_redis_call_under_way(
     ngx_http_slidewin_redis_call_t *rcall);
 static ngx_http_slidewin_redis_script_e ngx_http_slidewin_redis_call_script(
@@ -28,8 +25,7 @@ static void ngx_http_slidewin_redis_call_replied(redisAsyncContext *context,
     void *reply, void *data);
 static void ngx_http_slidewin_redis_call_finish(
     ngx_http_slidewin_redis_call_t *rcall, ngx_int_t rc);
-static void ngx_http_slidewin_redis_calls_proceed(
-    ngx_http_slidewin_redis_node_t *node, ngx_queue_t *followers);
+static void ngx_http_slidewin_redis_calls_proceed(ngx_queue_t *followers);
 static void ngx_http_slidewin_redis_calls_end(ngx_queue_t *calls, ngx_int_t rc);
 static void ngx_http_slidewin_redis_call_event(ngx_event_t *ev);
 static void ngx_http_slidewin_redis_call_overdue(
@@ -64,7 +60,9 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
 
     ngx_str_null(&name);
 
-    if (check) {
+    /* one that tries out whether the node is well goes by itself */
+
+    if (check && node->breaker.state == SW_BREAKER_CLOSED) {
         ngx_http_slidewin_redis_group_name(call, &name);
     }
 
@@ -114,8 +112,6 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
         ngx_http_slidewin_redis_group_lead(rcall);
     }
 
-    redis->amended += rcall->amends;
-
     *ngx_http_slidewin_redis_call_under_way(rcall) += 1;
     call->pending = rcall;
 
@@ -156,6 +152,8 @@ ngx_http_slidewin_redis_call_move(ngx_http_slidewin_redis_call_t *rcall,
         return NGX_ERROR;
     }
 
+    rcall->moved = 1;
+
     ngx_http_slidewin_redis_call_book(rcall, node);
 
     for (q = ngx_queue_head(&rcall->followers);
@@ -170,7 +168,7 @@ ngx_http_slidewin_redis_call_move(ngx_http_slidewin_redis_call_t *rcall,
 }
 
 
-static void
+void
 ngx_http_slidewin_redis_call_book(ngx_http_slidewin_redis_call_t *rcall,
     ngx_http_slidewin_redis_node_t *node)
 {
@@ -261,6 +259,8 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
 
     rcall->sent = 1;
     rcall->sent_at = ngx_http_slidewin_clock_us();
+
+    node->redis->amended += rcall->amends;
     rcall->amended = node->redis->amended;
 
     for (q = ngx_queue_head(&rcall->passengers);
@@ -376,7 +376,7 @@ ngx_http_slidewin_redis_call_finish(ngx_http_slidewin_redis_call_t *rcall,
         ngx_http_slidewin_redis_calls_end(&followers, rc);
 
     } else {
-        ngx_http_slidewin_redis_calls_proceed(node, &followers);
+        ngx_http_slidewin_redis_calls_proceed(&followers);
     }
 }
 
@@ -384,8 +384,7 @@ ngx_http_slidewin_redis_call_finish(ngx_http_slidewin_redis_call_t *rcall,
 /* one that has failed meanwhile is not asked, as by whoever comes now */
 
 static void
-ngx_http_slidewin_redis_calls_proceed(ngx_http_slidewin_redis_node_t *node,
-    ngx_queue_t *followers)
+ngx_http_slidewin_redis_calls_proceed(ngx_queue_t *followers)
 {
     ngx_queue_t                     *q;
     ngx_http_slidewin_redis_call_t  *rcall;
@@ -394,13 +393,13 @@ ngx_http_slidewin_redis_calls_proceed(ngx_http_slidewin_redis_node_t *node,
         return;
     }
 
-    if (!ngx_http_slidewin_redis_node_well(node)) {
+    q = ngx_queue_head(followers);
+    rcall = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+    if (!ngx_http_slidewin_redis_node_well(rcall->node)) {
         ngx_http_slidewin_redis_calls_end(followers, NGX_ERROR);
         return;
     }
-
-    q = ngx_queue_head(followers);
-    rcall = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
 
     ngx_queue_remove(q);
     ngx_queue_add(&rcall->followers, followers);
@@ -482,14 +481,16 @@ ngx_http_slidewin_redis_call_event(ngx_event_t *ev)
 
 
 /*
- * The request goes on without an answer.  If no reply at all was complete since
- * the question was sent, the connection is not worth waiting for either, and
- * all others that wait on it are told now.
+ * The request goes on without an answer.  If no reply at all was complete for
+ * a whole timeout since the question was sent, the connection is not worth
+ * waiting for either, and all others that wait on it are told now.  One that
+ * was sent late, behind another or after a redirect, goes on watching it.
  */
 
 static void
 ngx_http_slidewin_redis_call_overdue(ngx_http_slidewin_redis_call_t *rcall)
 {
+    int64_t                          left;
     ngx_http_slidewin_call_t        *call;
     ngx_http_slidewin_redis_node_t  *node;
 
@@ -516,11 +517,19 @@ ngx_http_slidewin_redis_call_overdue(ngx_http_slidewin_redis_call_t *rcall)
         ngx_http_slidewin_redis_call_stay(rcall);
 
     } else if (!rcall->sent) {
-        node->conn.failed = 1;
+        node->conn.failed |= !rcall->moved;
         ngx_http_slidewin_redis_call_unsent(rcall);
 
     } else if (node->conn.heard < rcall->sent_at) {
-        ngx_http_slidewin_redis_node_silent(node);
+        left = (int64_t) node->redis->timeout
+               - (ngx_http_slidewin_clock_us() - rcall->sent_at) / 1000;
+
+        if (left > 0) {
+            ngx_add_timer(&rcall->event, (ngx_msec_t) left);
+
+        } else {
+            ngx_http_slidewin_redis_node_silent(node);
+        }
 
     } else if (!rcall->amends) {
         ngx_http_slidewin_redis_node_failed(node, late, sizeof(late) - 1);

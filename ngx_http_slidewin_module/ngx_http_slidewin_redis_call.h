@@ -51,6 +51,7 @@ typedef struct {
     unsigned                         answered:1;
     unsigned                         retried:1;
     unsigned                         asking:1;
+    unsigned                         moved:1;   /* sent on, or to be */
     unsigned                         overdue:1;
     unsigned                         late:1;
 } ngx_http_slidewin_redis_call_t;
@@ -83,6 +84,10 @@ ngx_int_t ngx_http_slidewin_redis_call_send(
 /* one that did not run where it was goes on to another node */
 ngx_int_t ngx_http_slidewin_redis_call_move(
     ngx_http_slidewin_redis_call_t *rcall,
+    ngx_http_slidewin_redis_node_t *node);
+
+/* it counts as one under way to this node from now on */
+void ngx_http_slidewin_redis_call_book(ngx_http_slidewin_redis_call_t *rcall,
     ngx_http_slidewin_redis_node_t *node);
 
 /* it is done, by itself and not for those it stands for */

@@ -236,7 +236,7 @@ ngx_http_slidewin_redis_conn_disconnected(const redisAsyncContext *context,
 
     c = context->data;
 
-    if (c->event.context == NULL
+    if (c->event.context == NULL && !c->exiting
         && c->state != NGX_HTTP_SLIDEWIN_REDIS_DOWN)
     {
         reason = context->err ? context->errstr : "closed";
@@ -577,13 +577,14 @@ ngx_http_slidewin_redis_conn_stop(ngx_http_slidewin_redis_conn_t *c)
 {
     redisAsyncContext  *context;
 
+    c->exiting = 1;
+
     /* what was said last is not waited for, but it goes */
 
     if (ngx_http_slidewin_redis_conn_open(c)) {
-        redisAsyncHandleWrite(c->event.context);
+        ngx_http_slidewin_redis_event_send(&c->event);
     }
 
-    c->exiting = 1;
     c->state = NGX_HTTP_SLIDEWIN_REDIS_DOWN;
     context = c->event.context;
 

@@ -7,8 +7,6 @@
 static void ngx_http_slidewin_redis_event_read(ngx_event_t *ev);
 static void ngx_http_slidewin_redis_event_write(ngx_event_t *ev);
 static void ngx_http_slidewin_redis_event_flush(ngx_event_t *ev);
-static void ngx_http_slidewin_redis_event_send(
-    ngx_http_slidewin_redis_event_t *e);
 static void ngx_http_slidewin_redis_event_forget(
     ngx_http_slidewin_redis_event_t *e);
 static void ngx_http_slidewin_redis_event_add_read(void *data);
@@ -96,7 +94,7 @@ ngx_http_slidewin_redis_event_flush(ngx_event_t *ev)
 }
 
 
-static void
+void
 ngx_http_slidewin_redis_event_send(ngx_http_slidewin_redis_event_t *e)
 {
     ngx_http_slidewin_redis_event_forget(e);

@@ -43,5 +43,8 @@ ngx_int_t ngx_http_slidewin_redis_event_attach(
     ngx_http_slidewin_redis_event_t *e, redisAsyncContext *context,
     SSL *ssl, ngx_log_t *log);
 
+/* writes what there is to say now, not at the end of the turn */
+void ngx_http_slidewin_redis_event_send(ngx_http_slidewin_redis_event_t *e);
+
 
 #endif /* _NGX_HTTP_SLIDEWIN_REDIS_EVENT_H_INCLUDED_ */

@@ -105,6 +105,8 @@ ngx_http_slidewin_redis_group_board(ngx_http_slidewin_redis_call_t *rcall)
         passenger->follows = 0;
         rcall->times++;
 
+        ngx_http_slidewin_redis_call_book(passenger, rcall->node);
+
         /* the first asks for what is ahead, and all know what it asked for */
 
         for (i = 0; i < rcall->call->n; i++) {

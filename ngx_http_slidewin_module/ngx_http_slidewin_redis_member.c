@@ -257,6 +257,14 @@ ngx_http_slidewin_redis_members_close(
 {
     ngx_uint_t  i;
 
+    /* the calls of one may be booked on another: all end before any is freed */
+
+    for (i = 0; i < cluster->n; i++) {
+        if (cluster->members[i]) {
+            ngx_http_slidewin_redis_node_stop(&cluster->members[i]->node);
+        }
+    }
+
     for (i = 0; i < cluster->n; i++) {
         if (cluster->members[i]) {
             ngx_http_slidewin_redis_member_close(cluster,

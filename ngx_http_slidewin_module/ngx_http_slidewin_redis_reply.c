@@ -211,12 +211,21 @@ ngx_http_slidewin_redis_reply_redirect(ngx_http_slidewin_redis_call_t *rcall,
 
     next = ngx_http_slidewin_redis_cluster_redirect(node, reply, &asking);
 
-    if (next == NULL) {
+    if (next == NULL
+        && !ngx_http_slidewin_redis_error_is(reply, "MOVED")
+        && !ngx_http_slidewin_redis_error_is(reply, "ASK"))
+    {
         return NGX_DECLINED;
     }
 
     if (!rcall->late && !rcall->amends) {
         ngx_http_slidewin_redis_node_worked(node);
+    }
+
+    if (next == NULL) {
+        ngx_http_slidewin_redis_node_odd(node, "does not decide", reply->str,
+                                         reply->len);
+        return NGX_ERROR;
     }
 
     ngx_http_slidewin_redis_group_alight(rcall);

@@ -313,6 +313,16 @@ cmp_ok($fake->checks('again'), '<=', 210, '... with a pause each time');
 cmp_ok($fake->checks('again'), '>', 1, '... again and again');
 ok(well(), '... and others are decided by Redis');
 
+my $leads = $nginx->asks('/redirect?k=again');
+SlidewinNginx::nap(0.5);
+$start = SlidewinNginx::now();
+my $follows = $nginx->asks('/redirect?k=again');
+is($_->answer->{status}, 503, 'TRYAGAIN for two of a client: on_error')
+    for $leads, $follows;
+cmp_ok(SlidewinNginx::now() - $start, '>', 0.9,
+       '... for the second when its own time is over');
+$_->close for $leads, $follows;
+
 # A map that makes no sense does not take the place of one that did.
 
 $fake->mode('garbage');
