@@ -25,6 +25,7 @@ static ngx_uint_t ngx_http_slidewin_crowded(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry);
 static void ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx,
     ngx_int_t rc);
+static ngx_uint_t ngx_http_slidewin_spared(ngx_http_slidewin_ctx_t *ctx);
 static void ngx_http_slidewin_settled(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry);
 static void ngx_http_slidewin_fail(ngx_http_slidewin_ctx_t *ctx,
@@ -304,8 +305,16 @@ ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
     ngx_http_slidewin_store_t      *fallback;
     ngx_http_slidewin_main_conf_t  *smcf;
 
+    if (rc == NGX_OK && ngx_http_slidewin_spared(ctx)) {
+        return;
+    }
+
     for (i = 0; i < ctx->call.n; i++) {
         entry = (ngx_http_slidewin_entry_t *) ctx->call.claims[i];
+
+        if (entry->settled) {
+            continue;
+        }
 
         if (rc != NGX_OK) {
             smcf = ngx_http_get_module_main_conf(ctx->request,
@@ -319,6 +328,38 @@ ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
         ngx_http_slidewin_settled(ctx, entry);
         ngx_http_slidewin_edge_learn(entry, ctx->started / 1000);
     }
+}
+
+
+/*
+ * Whether all that were refused found a lease.  What was asked together with
+ * them is not counted then: it stays open and is asked anew.
+ */
+
+static ngx_uint_t
+ngx_http_slidewin_spared(ngx_http_slidewin_ctx_t *ctx)
+{
+    ngx_uint_t                  i, spared;
+    ngx_http_slidewin_entry_t  *entry;
+
+    spared = 0;
+
+    for (i = 0; i < ctx->call.n; i++) {
+        entry = (ngx_http_slidewin_entry_t *) ctx->call.claims[i];
+
+        if (entry->claim.verdict.admitted || entry->claim.dry_run) {
+            continue;
+        }
+
+        if (!ngx_http_slidewin_edge_spares(entry)) {
+            return 0;
+        }
+
+        ngx_http_slidewin_settled(ctx, entry);
+        spared = 1;
+    }
+
+    return spared;
 }
 
 

@@ -6,6 +6,7 @@
 
 #include "ngx_http_slidewin_amend.h"
 #include "ngx_http_slidewin_clock.h"
+#include "ngx_http_slidewin_deny.h"
 #include "ngx_http_slidewin_echo.h"
 #include "ngx_http_slidewin_lease.h"
 #include "ngx_http_slidewin_zone.h"
@@ -101,6 +102,10 @@ ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
     if (now < lease->ends && claim->cost <= lease->left) {
         ngx_http_slidewin_lease_count(&visit, lease, claim, now);
         taken = 1;
+        goto done;
+    }
+
+    if (percent == 0) {
         goto done;
     }
 
@@ -368,6 +373,7 @@ ngx_http_slidewin_lease_hand_back(ngx_http_slidewin_rest_t *rest,
     rest->claim.zone = claim->zone;
     rest->claim.name = claim->name;
 
+    ngx_http_slidewin_deny_forget(&rest->claim);
     ngx_http_slidewin_give_back(store, &rest->claim);
 }
 
