@@ -19,6 +19,9 @@
 /* at least between two looks for those that have ended, ms */
 #define NGX_HTTP_SLIDEWIN_LEASE_WATCH    50
 
+/* if there are more than are seen to at once */
+#define NGX_HTTP_SLIDEWIN_LEASE_MORE     10
+
 /* seen to at once, and by the last worker */
 #define NGX_HTTP_SLIDEWIN_LEASE_ENDED    256
 #define NGX_HTTP_SLIDEWIN_LEASE_LEFT     4096
@@ -67,8 +70,8 @@ static void ngx_http_slidewin_lease_end(ngx_http_slidewin_visit_t *visit,
 static void ngx_http_slidewin_lease_hand_back(ngx_http_slidewin_rest_t *rest,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_store_t *store);
 static void ngx_http_slidewin_lease_timer(ngx_event_t *ev);
-static void ngx_http_slidewin_lease_see_to(ngx_http_slidewin_policy_t *policy,
-    int64_t now, ngx_uint_t most);
+static ngx_uint_t ngx_http_slidewin_lease_see_to(
+    ngx_http_slidewin_policy_t *policy, int64_t now, ngx_uint_t most);
 
 
 ngx_uint_t
@@ -407,8 +410,8 @@ void
 ngx_http_slidewin_lease_leave(ngx_http_slidewin_policy_t *policy)
 {
     if (ngx_http_slidewin_zone_leave(policy->zone)) {
-        ngx_http_slidewin_lease_see_to(policy, INT64_MAX,
-                                       NGX_HTTP_SLIDEWIN_LEASE_LEFT);
+        (void) ngx_http_slidewin_lease_see_to(policy, INT64_MAX,
+                                              NGX_HTTP_SLIDEWIN_LEASE_LEFT);
     }
 }
 
@@ -421,18 +424,22 @@ ngx_http_slidewin_lease_leave(ngx_http_slidewin_policy_t *policy)
 static void
 ngx_http_slidewin_lease_timer(ngx_event_t *ev)
 {
+    ngx_uint_t                   more;
     ngx_http_slidewin_policy_t  *policy;
 
     policy = ev->data;
 
-    ngx_http_slidewin_lease_see_to(policy, ngx_http_slidewin_clock_ms(),
-                                   NGX_HTTP_SLIDEWIN_LEASE_ENDED);
+    more = ngx_http_slidewin_lease_see_to(policy, ngx_http_slidewin_clock_ms(),
+                                          NGX_HTTP_SLIDEWIN_LEASE_ENDED);
 
-    ngx_add_timer(ev, policy->lease_watch);
+    ngx_add_timer(ev, more ? NGX_HTTP_SLIDEWIN_LEASE_MORE
+                           : policy->lease_watch);
 }
 
 
-static void
+/* whether there may be more of them */
+
+static ngx_uint_t
 ngx_http_slidewin_lease_see_to(ngx_http_slidewin_policy_t *policy,
     int64_t now, ngx_uint_t most)
 {
@@ -460,9 +467,11 @@ ngx_http_slidewin_lease_see_to(ngx_http_slidewin_policy_t *policy,
         ngx_http_slidewin_lease_close(&visit);
 
         if (rest.claim.cost == 0) {
-            break;
+            return 0;
         }
 
         ngx_http_slidewin_lease_hand_back(&rest, &claim, policy->store);
     }
+
+    return 1;
 }

@@ -641,11 +641,15 @@ ngx_http_slidewin_memo_node(ngx_http_slidewin_memo_t *memo)
 static ngx_uint_t
 ngx_http_slidewin_node_idle(ngx_http_slidewin_node_t *node, int64_t now)
 {
+    ngx_http_slidewin_memo_t  *memo;
+
     if (ngx_http_slidewin_node_counts(node)) {
         return sw_window_idle(&node->state, now);
     }
 
-    return ngx_http_slidewin_node_memo(node)->until <= now;
+    memo = ngx_http_slidewin_node_memo(node);
+
+    return memo->queue.next == NULL && memo->until <= now;
 }
 
 
