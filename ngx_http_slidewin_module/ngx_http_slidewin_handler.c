@@ -19,6 +19,7 @@ static void ngx_http_slidewin_open(ngx_http_slidewin_ctx_t *ctx,
 static ngx_int_t ngx_http_slidewin_settle(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
 static void ngx_http_slidewin_foresee(ngx_http_slidewin_ctx_t *ctx);
+static void ngx_http_slidewin_recall(ngx_http_slidewin_ctx_t *ctx);
 static ngx_http_slidewin_store_t *ngx_http_slidewin_collect(
     ngx_http_slidewin_ctx_t *ctx);
 static ngx_uint_t ngx_http_slidewin_crowded(ngx_http_slidewin_ctx_t *ctx,
@@ -206,12 +207,67 @@ ngx_http_slidewin_foresee(ngx_http_slidewin_ctx_t *ctx)
 
         entry->claim.policy.limit = entry->quota;
 
-        /* whoever stands in a line asks for it */
-
-        if (ngx_http_slidewin_crowded(ctx, entry)
-            || (ctx->place == NULL && ngx_http_slidewin_edge_denies(entry)))
-        {
+        if (ngx_http_slidewin_crowded(ctx, entry)) {
             ngx_http_slidewin_settled(ctx, entry);
+        }
+    }
+
+    /* whoever stands in a line asks for it */
+
+    if (ctx->place == NULL) {
+        ngx_http_slidewin_recall(ctx);
+    }
+}
+
+
+/*
+ * A refusal that is remembered tells the time of its own policy.  Another one
+ * that refuses for longer is remembered as well, unless it remembers less: then
+ * only the store knows when the request is admitted.
+ */
+
+static void
+ngx_http_slidewin_recall(ngx_http_slidewin_ctx_t *ctx)
+{
+    int64_t                     shortest;
+    ngx_uint_t                  known;
+    ngx_http_slidewin_entry_t  *entry;
+
+    shortest = INT64_MAX;
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+        if (!entry->settled && ngx_http_slidewin_edge_denies(entry)) {
+            shortest = ngx_min(shortest, entry->policy->deny_cache);
+        }
+    }
+
+    if (shortest == INT64_MAX) {
+        return;
+    }
+
+    known = 1;
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+        if (!entry->settled && !entry->store->local && !entry->claim.dry_run
+            && entry->claim.cost > 0 && entry->policy->deny_cache < shortest)
+        {
+            known = 0;
+        }
+    }
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+
+        if (entry->settled
+            || entry->source != NGX_HTTP_SLIDEWIN_SOURCE_DENY_CACHE)
+        {
+            continue;
+        }
+
+        if (known) {
+            ngx_http_slidewin_settled(ctx, entry);
+
+        } else {
+            entry->source = NGX_HTTP_SLIDEWIN_SOURCE_NONE;
         }
     }
 }
