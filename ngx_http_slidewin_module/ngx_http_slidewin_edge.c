@@ -76,7 +76,7 @@ ngx_http_slidewin_edge_learn(ngx_http_slidewin_entry_t *entry, int64_t asked)
 
     if (!entry->claim.verdict.admitted) {
         if (policy->deny_cache) {
-            ngx_http_slidewin_deny_remember(&entry->claim,
+            ngx_http_slidewin_deny_remember(&entry->claim, asked,
                                             policy->deny_cache);
         }
 
@@ -91,7 +91,8 @@ ngx_http_slidewin_edge_learn(ngx_http_slidewin_entry_t *entry, int64_t asked)
             ngx_http_slidewin_deny_forget(&entry->claim);
         }
 
-        ngx_http_slidewin_lease_renew(&entry->claim, entry->store, asked);
+        ngx_http_slidewin_lease_renew(&entry->claim, entry->store,
+                                      asked / 1000);
     }
 }
 

@@ -382,7 +382,7 @@ ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
         }
 
         ngx_http_slidewin_settled(ctx, entry);
-        ngx_http_slidewin_edge_learn(entry, ctx->started / 1000);
+        ngx_http_slidewin_edge_learn(entry, ctx->started);
     }
 }
 

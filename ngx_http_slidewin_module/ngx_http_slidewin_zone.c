@@ -31,6 +31,10 @@
      == NGX_HTTP_SLIDEWIN_COUNTS)
 
 
+/* clients share the time of their last change with some others */
+#define NGX_HTTP_SLIDEWIN_ZONE_CHANGES   64
+
+
 /* what a worker was doing to the links when it died with the lock */
 
 #define NGX_HTTP_SLIDEWIN_LINKS_SOUND    0
@@ -49,6 +53,8 @@ struct ngx_http_slidewin_shctx_s {
     ngx_atomic_t                links;
     ngx_uint_t                  forgotten;   /* clients, to make room */
     int64_t                     full_logged;
+    int64_t                     changed[NGX_HTTP_SLIDEWIN_ZONE_CHANGES];
+                                             /* us */
 };
 
 
@@ -416,6 +422,21 @@ ngx_http_slidewin_zone_deny(ngx_http_slidewin_visit_t *visit, int64_t until)
     if (!ngx_http_slidewin_zone_denies(visit->zone, until - 1)) {
         visit->sh->denies = (ngx_atomic_uint_t) until;
     }
+}
+
+
+void
+ngx_http_slidewin_zone_change(ngx_http_slidewin_visit_t *visit, int64_t now)
+{
+    visit->sh->changed[visit->hash % NGX_HTTP_SLIDEWIN_ZONE_CHANGES] = now;
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_zone_changed(ngx_http_slidewin_visit_t *visit, int64_t since)
+{
+    return visit->sh->changed[visit->hash % NGX_HTTP_SLIDEWIN_ZONE_CHANGES]
+           >= since;
 }
 
 
