@@ -40,7 +40,7 @@ typedef struct {
     int64_t                    used;
     int64_t                    size;       /* 0: none was needed */
     int64_t                    stamp;
-    int64_t                    ends;       /* ms */
+    int64_t                    ends;       /* ms; no size: was cleared */
     int64_t                    asked;
     int64_t                    asking;     /* until then somebody does */
     uint32_t                   key_len;
@@ -226,6 +226,12 @@ ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
         lease->key_len = (uint32_t) claim->key.len;
     }
 
+    /* the client was cleared meanwhile, and what is ahead with it */
+
+    if (lease->size == 0 && asked <= lease->ends) {
+        claim->ahead = 0;
+    }
+
     if (claim->ahead || !ngx_http_slidewin_echo_of(&lease->policy,
                                                    &claim->policy))
     {
@@ -237,7 +243,7 @@ ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
         lease->size = claim->ahead;
         lease->used = 0;
         lease->stamp = claim->verdict.stamp;
-        lease->ends = asked + span;
+        lease->ends = claim->ahead ? asked + span : 0;
         lease->asking = 0;
 
         ngx_http_slidewin_echo_keep(&lease->echo, &claim->verdict, now);
@@ -253,8 +259,9 @@ ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
             ngx_http_slidewin_zone_due(&visit, &lease->memo);
         }
 
-    } else if (now >= lease->ends + span) {
+    } else if (lease->size && now >= lease->ends + span) {
         lease->size = 0;
+        lease->ends = 0;
     }
 
     lease->asked = now;
@@ -294,7 +301,7 @@ ngx_http_slidewin_lease_return(ngx_http_slidewin_claim_t *claim)
 }
 
 
-/* what was left is counted no more either */
+/* what was left is counted no more either, nor what is on its way */
 
 void
 ngx_http_slidewin_lease_forget(ngx_http_slidewin_claim_t *claim)
@@ -305,7 +312,13 @@ ngx_http_slidewin_lease_forget(ngx_http_slidewin_claim_t *claim)
     lease = ngx_http_slidewin_lease_open(&visit, claim);
 
     if (lease) {
-        ngx_http_slidewin_zone_forget(&visit, &lease->memo);
+        lease->left = 0;
+        ngx_http_slidewin_zone_done(&visit, &lease->memo);
+
+        lease->size = 0;
+        lease->ends = ngx_http_slidewin_clock_ms();
+        lease->asked = 0;
+        lease->asking = 0;
     }
 
     ngx_http_slidewin_lease_close(&visit);
