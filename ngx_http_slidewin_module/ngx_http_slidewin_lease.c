@@ -217,6 +217,13 @@ ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
 
     if (lease == NULL) {
         ngx_http_slidewin_lease_close(&visit);
+
+        /* no memory to keep them in */
+
+        rest.claim = *claim;
+        rest.claim.cost = claim->ahead;
+        rest.claim.ahead = 0;
+
         ngx_http_slidewin_lease_hand_back(&rest, claim, store);
         return;
     }
