@@ -83,7 +83,8 @@ ngx_http_slidewin_deny_recall(ngx_http_slidewin_claim_t *claim)
 
 
 void
-ngx_http_slidewin_deny_remember(ngx_http_slidewin_claim_t *claim, int64_t most)
+ngx_http_slidewin_deny_remember(ngx_http_slidewin_claim_t *claim,
+    int64_t asked, int64_t most)
 {
     int64_t                       now;
     ngx_http_slidewin_visit_t     visit;
@@ -99,6 +100,10 @@ ngx_http_slidewin_deny_remember(ngx_http_slidewin_claim_t *claim, int64_t most)
     ngx_http_slidewin_zone_visit(&visit, claim->zone, &claim->key,
                                  NGX_HTTP_SLIDEWIN_DENIAL);
     ngx_http_slidewin_zone_lock(&visit);
+
+    if (ngx_http_slidewin_zone_changed(&visit, asked)) {
+        goto done;
+    }
 
     denial = ngx_http_slidewin_zone_recall(&visit);
 
@@ -128,11 +133,16 @@ ngx_http_slidewin_deny_remember(ngx_http_slidewin_claim_t *claim, int64_t most)
         refusal->due = now + claim->verdict.retry;
         ngx_memory_barrier();
 
-        refusal->until = ngx_min(refusal->due, now + most);
+        /* the store said so at some time since it was asked */
+
+        refusal->until = ngx_min(asked / 1000 + claim->verdict.retry,
+                                 now + most);
 
         denial->memo.until = ngx_max(denial->memo.until, refusal->until);
         ngx_http_slidewin_zone_deny(&visit, refusal->until);
     }
+
+done:
 
     ngx_http_slidewin_zone_unlock(&visit);
     ngx_http_slidewin_zone_report(&visit, ngx_cycle->log);
@@ -168,18 +178,14 @@ ngx_http_slidewin_deny_find(ngx_http_slidewin_denial_t *denial, int64_t cost)
 void
 ngx_http_slidewin_deny_forget(ngx_http_slidewin_claim_t *claim)
 {
-    ngx_http_slidewin_visit_t   visit;
+    ngx_http_slidewin_visit_t    visit;
     ngx_http_slidewin_denial_t  *denial;
-
-    if (!ngx_http_slidewin_zone_denies(claim->zone,
-                                       ngx_http_slidewin_clock_ms()))
-    {
-        return;
-    }
 
     ngx_http_slidewin_zone_visit(&visit, claim->zone, &claim->key,
                                  NGX_HTTP_SLIDEWIN_DENIAL);
     ngx_http_slidewin_zone_lock(&visit);
+
+    ngx_http_slidewin_zone_change(&visit, ngx_http_slidewin_clock_us());
 
     denial = ngx_http_slidewin_zone_recall(&visit);
 

@@ -15,10 +15,11 @@
 /* whether this cost was refused, and is for certain; the verdict is its own */
 ngx_uint_t ngx_http_slidewin_deny_recall(ngx_http_slidewin_claim_t *claim);
 
-/* of a claim that was refused, for so many ms at most */
+/* of a claim that was asked then, in us, and refused; for so many ms at most */
 void ngx_http_slidewin_deny_remember(ngx_http_slidewin_claim_t *claim,
-    int64_t most);
+    int64_t asked, int64_t most);
 
+/* also one that is under way */
 void ngx_http_slidewin_deny_forget(ngx_http_slidewin_claim_t *claim);
 
 

@@ -9,6 +9,8 @@
 #include "ngx_http_slidewin_lease.h"
 
 
+static ngx_uint_t ngx_http_slidewin_edge_take(
+    ngx_http_slidewin_entry_t *entry, int64_t percent);
 static ngx_uint_t ngx_http_slidewin_edge_concerns(
     ngx_http_slidewin_entry_t *entry);
 
@@ -32,11 +34,25 @@ ngx_http_slidewin_edge_denies(ngx_http_slidewin_entry_t *entry)
 ngx_uint_t
 ngx_http_slidewin_edge_leases(ngx_http_slidewin_entry_t *entry)
 {
+    return ngx_http_slidewin_edge_take(entry, entry->policy->lease);
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_edge_spares(ngx_http_slidewin_entry_t *entry)
+{
+    return ngx_http_slidewin_edge_take(entry, 0);
+}
+
+
+static ngx_uint_t
+ngx_http_slidewin_edge_take(ngx_http_slidewin_entry_t *entry, int64_t percent)
+{
     entry->claim.ahead = 0;
 
     if (!ngx_http_slidewin_edge_concerns(entry) || entry->policy->lease == 0
         || !ngx_http_slidewin_lease_take(&entry->claim, entry->store,
-                                         entry->policy->lease))
+                                         percent))
     {
         return 0;
     }
@@ -60,7 +76,7 @@ ngx_http_slidewin_edge_learn(ngx_http_slidewin_entry_t *entry, int64_t asked)
 
     if (!entry->claim.verdict.admitted) {
         if (policy->deny_cache) {
-            ngx_http_slidewin_deny_remember(&entry->claim,
+            ngx_http_slidewin_deny_remember(&entry->claim, asked,
                                             policy->deny_cache);
         }
 
@@ -68,7 +84,15 @@ ngx_http_slidewin_edge_learn(ngx_http_slidewin_entry_t *entry, int64_t asked)
     }
 
     if (policy->lease && entry->claim.counted) {
-        ngx_http_slidewin_lease_renew(&entry->claim, entry->store, asked);
+
+        /* who was refused because of what was taken ahead is so no more */
+
+        if (policy->deny_cache && entry->claim.ahead) {
+            ngx_http_slidewin_deny_forget(&entry->claim);
+        }
+
+        ngx_http_slidewin_lease_renew(&entry->claim, entry->store,
+                                      asked / 1000);
     }
 }
 

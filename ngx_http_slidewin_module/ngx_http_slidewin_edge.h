@@ -17,7 +17,10 @@
 ngx_uint_t ngx_http_slidewin_edge_denies(ngx_http_slidewin_entry_t *entry);
 ngx_uint_t ngx_http_slidewin_edge_leases(ngx_http_slidewin_entry_t *entry);
 
-/* the store's answer to what was asked at that time, in ms */
+/* a lease that came while the store refused the claim, maybe because of it */
+ngx_uint_t ngx_http_slidewin_edge_spares(ngx_http_slidewin_entry_t *entry);
+
+/* the store's answer to what was asked at that time, in us */
 void ngx_http_slidewin_edge_learn(ngx_http_slidewin_entry_t *entry,
     int64_t asked);
 

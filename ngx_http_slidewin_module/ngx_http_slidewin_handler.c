@@ -19,12 +19,14 @@ static void ngx_http_slidewin_open(ngx_http_slidewin_ctx_t *ctx,
 static ngx_int_t ngx_http_slidewin_settle(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
 static void ngx_http_slidewin_foresee(ngx_http_slidewin_ctx_t *ctx);
+static void ngx_http_slidewin_recall(ngx_http_slidewin_ctx_t *ctx);
 static ngx_http_slidewin_store_t *ngx_http_slidewin_collect(
     ngx_http_slidewin_ctx_t *ctx);
 static ngx_uint_t ngx_http_slidewin_crowded(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry);
 static void ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx,
     ngx_int_t rc);
+static ngx_uint_t ngx_http_slidewin_spared(ngx_http_slidewin_ctx_t *ctx);
 static void ngx_http_slidewin_settled(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry);
 static void ngx_http_slidewin_fail(ngx_http_slidewin_ctx_t *ctx,
@@ -205,12 +207,67 @@ ngx_http_slidewin_foresee(ngx_http_slidewin_ctx_t *ctx)
 
         entry->claim.policy.limit = entry->quota;
 
-        /* whoever stands in a line asks for it */
-
-        if (ngx_http_slidewin_crowded(ctx, entry)
-            || (ctx->place == NULL && ngx_http_slidewin_edge_denies(entry)))
-        {
+        if (ngx_http_slidewin_crowded(ctx, entry)) {
             ngx_http_slidewin_settled(ctx, entry);
+        }
+    }
+
+    /* whoever stands in a line asks for it */
+
+    if (ctx->place == NULL) {
+        ngx_http_slidewin_recall(ctx);
+    }
+}
+
+
+/*
+ * A refusal that is remembered tells the time of its own policy.  Another one
+ * that refuses for longer is remembered as well, unless it remembers less: then
+ * only the store knows when the request is admitted.
+ */
+
+static void
+ngx_http_slidewin_recall(ngx_http_slidewin_ctx_t *ctx)
+{
+    int64_t                     shortest;
+    ngx_uint_t                  known;
+    ngx_http_slidewin_entry_t  *entry;
+
+    shortest = INT64_MAX;
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+        if (!entry->settled && ngx_http_slidewin_edge_denies(entry)) {
+            shortest = ngx_min(shortest, entry->policy->deny_cache);
+        }
+    }
+
+    if (shortest == INT64_MAX) {
+        return;
+    }
+
+    known = 1;
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+        if (!entry->settled && !entry->store->local && !entry->claim.dry_run
+            && entry->claim.cost > 0 && entry->policy->deny_cache < shortest)
+        {
+            known = 0;
+        }
+    }
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+
+        if (entry->settled
+            || entry->source != NGX_HTTP_SLIDEWIN_SOURCE_DENY_CACHE)
+        {
+            continue;
+        }
+
+        if (known) {
+            ngx_http_slidewin_settled(ctx, entry);
+
+        } else {
+            entry->source = NGX_HTTP_SLIDEWIN_SOURCE_NONE;
         }
     }
 }
@@ -304,8 +361,16 @@ ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
     ngx_http_slidewin_store_t      *fallback;
     ngx_http_slidewin_main_conf_t  *smcf;
 
+    if (rc == NGX_OK && ngx_http_slidewin_spared(ctx)) {
+        return;
+    }
+
     for (i = 0; i < ctx->call.n; i++) {
         entry = (ngx_http_slidewin_entry_t *) ctx->call.claims[i];
+
+        if (entry->settled) {
+            continue;
+        }
 
         if (rc != NGX_OK) {
             smcf = ngx_http_get_module_main_conf(ctx->request,
@@ -317,8 +382,40 @@ ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
         }
 
         ngx_http_slidewin_settled(ctx, entry);
-        ngx_http_slidewin_edge_learn(entry, ctx->started / 1000);
+        ngx_http_slidewin_edge_learn(entry, ctx->started);
     }
+}
+
+
+/*
+ * Whether all that were refused found a lease.  What was asked together with
+ * them is not counted then: it stays open and is asked anew.
+ */
+
+static ngx_uint_t
+ngx_http_slidewin_spared(ngx_http_slidewin_ctx_t *ctx)
+{
+    ngx_uint_t                  i, spared;
+    ngx_http_slidewin_entry_t  *entry;
+
+    spared = 0;
+
+    for (i = 0; i < ctx->call.n; i++) {
+        entry = (ngx_http_slidewin_entry_t *) ctx->call.claims[i];
+
+        if (entry->claim.verdict.admitted || entry->claim.dry_run) {
+            continue;
+        }
+
+        if (!ngx_http_slidewin_edge_spares(entry)) {
+            return 0;
+        }
+
+        ngx_http_slidewin_settled(ctx, entry);
+        spared = 1;
+    }
+
+    return spared;
 }
 
 

@@ -6,6 +6,7 @@
 
 #include "ngx_http_slidewin_amend.h"
 #include "ngx_http_slidewin_clock.h"
+#include "ngx_http_slidewin_deny.h"
 #include "ngx_http_slidewin_echo.h"
 #include "ngx_http_slidewin_lease.h"
 #include "ngx_http_slidewin_zone.h"
@@ -17,6 +18,9 @@
 
 /* at least between two looks for those that have ended, ms */
 #define NGX_HTTP_SLIDEWIN_LEASE_WATCH    50
+
+/* if there are more than are seen to at once */
+#define NGX_HTTP_SLIDEWIN_LEASE_MORE     10
 
 /* seen to at once, and by the last worker */
 #define NGX_HTTP_SLIDEWIN_LEASE_ENDED    256
@@ -36,7 +40,7 @@ typedef struct {
     int64_t                    used;
     int64_t                    size;       /* 0: none was needed */
     int64_t                    stamp;
-    int64_t                    ends;       /* ms */
+    int64_t                    ends;       /* ms; no size: was cleared */
     int64_t                    asked;
     int64_t                    asking;     /* until then somebody does */
     uint32_t                   key_len;
@@ -66,8 +70,8 @@ static void ngx_http_slidewin_lease_end(ngx_http_slidewin_visit_t *visit,
 static void ngx_http_slidewin_lease_hand_back(ngx_http_slidewin_rest_t *rest,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_store_t *store);
 static void ngx_http_slidewin_lease_timer(ngx_event_t *ev);
-static void ngx_http_slidewin_lease_see_to(ngx_http_slidewin_policy_t *policy,
-    int64_t now, ngx_uint_t most);
+static ngx_uint_t ngx_http_slidewin_lease_see_to(
+    ngx_http_slidewin_policy_t *policy, int64_t now, ngx_uint_t most);
 
 
 ngx_uint_t
@@ -101,6 +105,10 @@ ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
     if (now < lease->ends && claim->cost <= lease->left) {
         ngx_http_slidewin_lease_count(&visit, lease, claim, now);
         taken = 1;
+        goto done;
+    }
+
+    if (percent == 0) {
         goto done;
     }
 
@@ -209,6 +217,13 @@ ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
 
     if (lease == NULL) {
         ngx_http_slidewin_lease_close(&visit);
+
+        /* no memory to keep them in */
+
+        rest.claim = *claim;
+        rest.claim.cost = claim->ahead;
+        rest.claim.ahead = 0;
+
         ngx_http_slidewin_lease_hand_back(&rest, claim, store);
         return;
     }
@@ -216,6 +231,12 @@ ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
     if (lease->key_len == 0) {
         ngx_memcpy(lease->key, claim->key.data, claim->key.len);
         lease->key_len = (uint32_t) claim->key.len;
+    }
+
+    /* the client was cleared meanwhile, and what is ahead with it */
+
+    if (lease->size == 0 && asked <= lease->ends) {
+        claim->ahead = 0;
     }
 
     if (claim->ahead || !ngx_http_slidewin_echo_of(&lease->policy,
@@ -229,7 +250,7 @@ ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
         lease->size = claim->ahead;
         lease->used = 0;
         lease->stamp = claim->verdict.stamp;
-        lease->ends = asked + span;
+        lease->ends = claim->ahead ? asked + span : 0;
         lease->asking = 0;
 
         ngx_http_slidewin_echo_keep(&lease->echo, &claim->verdict, now);
@@ -245,8 +266,9 @@ ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
             ngx_http_slidewin_zone_due(&visit, &lease->memo);
         }
 
-    } else if (now >= lease->ends + span) {
+    } else if (lease->size && now >= lease->ends + span) {
         lease->size = 0;
+        lease->ends = 0;
     }
 
     lease->asked = now;
@@ -286,7 +308,7 @@ ngx_http_slidewin_lease_return(ngx_http_slidewin_claim_t *claim)
 }
 
 
-/* what was left is counted no more either */
+/* what was left is counted no more either, nor what is on its way */
 
 void
 ngx_http_slidewin_lease_forget(ngx_http_slidewin_claim_t *claim)
@@ -297,7 +319,13 @@ ngx_http_slidewin_lease_forget(ngx_http_slidewin_claim_t *claim)
     lease = ngx_http_slidewin_lease_open(&visit, claim);
 
     if (lease) {
-        ngx_http_slidewin_zone_forget(&visit, &lease->memo);
+        lease->left = 0;
+        ngx_http_slidewin_zone_done(&visit, &lease->memo);
+
+        lease->size = 0;
+        lease->ends = ngx_http_slidewin_clock_ms();
+        lease->asked = 0;
+        lease->asking = 0;
     }
 
     ngx_http_slidewin_lease_close(&visit);
@@ -368,6 +396,7 @@ ngx_http_slidewin_lease_hand_back(ngx_http_slidewin_rest_t *rest,
     rest->claim.zone = claim->zone;
     rest->claim.name = claim->name;
 
+    ngx_http_slidewin_deny_forget(&rest->claim);
     ngx_http_slidewin_give_back(store, &rest->claim);
 }
 
@@ -401,8 +430,8 @@ void
 ngx_http_slidewin_lease_leave(ngx_http_slidewin_policy_t *policy)
 {
     if (ngx_http_slidewin_zone_leave(policy->zone)) {
-        ngx_http_slidewin_lease_see_to(policy, INT64_MAX,
-                                       NGX_HTTP_SLIDEWIN_LEASE_LEFT);
+        (void) ngx_http_slidewin_lease_see_to(policy, INT64_MAX,
+                                              NGX_HTTP_SLIDEWIN_LEASE_LEFT);
     }
 }
 
@@ -415,18 +444,22 @@ ngx_http_slidewin_lease_leave(ngx_http_slidewin_policy_t *policy)
 static void
 ngx_http_slidewin_lease_timer(ngx_event_t *ev)
 {
+    ngx_uint_t                   more;
     ngx_http_slidewin_policy_t  *policy;
 
     policy = ev->data;
 
-    ngx_http_slidewin_lease_see_to(policy, ngx_http_slidewin_clock_ms(),
-                                   NGX_HTTP_SLIDEWIN_LEASE_ENDED);
+    more = ngx_http_slidewin_lease_see_to(policy, ngx_http_slidewin_clock_ms(),
+                                          NGX_HTTP_SLIDEWIN_LEASE_ENDED);
 
-    ngx_add_timer(ev, policy->lease_watch);
+    ngx_add_timer(ev, more ? NGX_HTTP_SLIDEWIN_LEASE_MORE
+                           : policy->lease_watch);
 }
 
 
-static void
+/* whether there may be more of them */
+
+static ngx_uint_t
 ngx_http_slidewin_lease_see_to(ngx_http_slidewin_policy_t *policy,
     int64_t now, ngx_uint_t most)
 {
@@ -454,9 +487,11 @@ ngx_http_slidewin_lease_see_to(ngx_http_slidewin_policy_t *policy,
         ngx_http_slidewin_lease_close(&visit);
 
         if (rest.claim.cost == 0) {
-            break;
+            return 0;
         }
 
         ngx_http_slidewin_lease_hand_back(&rest, &claim, policy->store);
     }
+
+    return 1;
 }

@@ -14,7 +14,8 @@
 
 /*
  * Whether the claim could be counted from a lease, of so many percent of the
- * limit at most.  If not, the store is to be asked, and for what is ahead.
+ * limit at most.  If not, the store is to be asked, and for what is ahead;
+ * with no percent it is not.
  */
 ngx_uint_t ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_store_t *store, int64_t percent);

@@ -31,6 +31,10 @@
      == NGX_HTTP_SLIDEWIN_COUNTS)
 
 
+/* clients share the time of their last change with some others */
+#define NGX_HTTP_SLIDEWIN_ZONE_CHANGES   64
+
+
 /* what a worker was doing to the links when it died with the lock */
 
 #define NGX_HTTP_SLIDEWIN_LINKS_SOUND    0
@@ -49,6 +53,8 @@ struct ngx_http_slidewin_shctx_s {
     ngx_atomic_t                links;
     ngx_uint_t                  forgotten;   /* clients, to make room */
     int64_t                     full_logged;
+    int64_t                     changed[NGX_HTTP_SLIDEWIN_ZONE_CHANGES];
+                                             /* us */
 };
 
 
@@ -420,6 +426,21 @@ ngx_http_slidewin_zone_deny(ngx_http_slidewin_visit_t *visit, int64_t until)
 
 
 void
+ngx_http_slidewin_zone_change(ngx_http_slidewin_visit_t *visit, int64_t now)
+{
+    visit->sh->changed[visit->hash % NGX_HTTP_SLIDEWIN_ZONE_CHANGES] = now;
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_zone_changed(ngx_http_slidewin_visit_t *visit, int64_t since)
+{
+    return visit->sh->changed[visit->hash % NGX_HTTP_SLIDEWIN_ZONE_CHANGES]
+           >= since;
+}
+
+
+void
 ngx_http_slidewin_zone_due(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_memo_t *memo)
 {
@@ -641,11 +662,15 @@ ngx_http_slidewin_memo_node(ngx_http_slidewin_memo_t *memo)
 static ngx_uint_t
 ngx_http_slidewin_node_idle(ngx_http_slidewin_node_t *node, int64_t now)
 {
+    ngx_http_slidewin_memo_t  *memo;
+
     if (ngx_http_slidewin_node_counts(node)) {
         return sw_window_idle(&node->state, now);
     }
 
-    return ngx_http_slidewin_node_memo(node)->until <= now;
+    memo = ngx_http_slidewin_node_memo(node);
+
+    return memo->queue.next == NULL && memo->until <= now;
 }
 
 

@@ -122,6 +122,15 @@ void ngx_http_slidewin_zone_forget(ngx_http_slidewin_visit_t *visit,
 void ngx_http_slidewin_zone_deny(ngx_http_slidewin_visit_t *visit,
     int64_t until);
 
+/*
+ * There is more for the client from now on, in us; whether there may be, so
+ * that what was said of it since then is worth nothing.
+ */
+void ngx_http_slidewin_zone_change(ngx_http_slidewin_visit_t *visit,
+    int64_t now);
+ngx_uint_t ngx_http_slidewin_zone_changed(ngx_http_slidewin_visit_t *visit,
+    int64_t since);
+
 /* the due, the first that became so first */
 
 void ngx_http_slidewin_zone_due(ngx_http_slidewin_visit_t *visit,

@@ -28,6 +28,10 @@ my $nginx = SlidewinNginx->start(
                            deny_cache=30s;
              slidewin_zone \$arg_k zone=soon:1m rate=3r/300ms algorithm=log;
              slidewin_zone \$arg_k zone=wide:1m rate=100r/40d deny_cache=30s;
+             slidewin_zone \$arg_k zone=hour:1m rate=3r/h algorithm=log
+                           deny_cache=20s;
+             slidewin_zone \$arg_k zone=brief:1m rate=3r/40d algorithm=log
+                           deny_cache=10s;
              slidewin_zone \$arg_k zone=count:1m rate=3r/40d;
              slidewin_zone \$arg_k zone=both:1m rate=3r/40d deny_cache=30s;
              slidewin_zone \$arg_k zone=wait:1m rate=3r/1s algorithm=log
@@ -42,6 +46,14 @@ my $nginx = SlidewinNginx->start(
                location = /dry { slidewin zone=long dry_run; empty_gif; }
                location = /two { slidewin zone=wide; slidewin zone=long;
                                  empty_gif; }
+               location = /hour_off { slidewin zone=hour; slidewin zone=off;
+                                      empty_gif; }
+               location = /off_hour { slidewin zone=off; slidewin zone=hour;
+                                      empty_gif; }
+               location = /hour_brief { slidewin zone=hour;
+                                        slidewin zone=brief; empty_gif; }
+               location = /hour_long { slidewin zone=hour; slidewin zone=long;
+                                       empty_gif; }
                location = /count { slidewin zone=count count=404; empty_gif; }
                location = /both { slidewin zone=both count=200,404;
                                   empty_gif; }
@@ -54,7 +66,7 @@ my $nginx = SlidewinNginx->start(
                location = /wait/not { slidewin zone=wait; empty_gif; }
                ' . join('', map {
                    "location = /$_ { slidewin zone=$_; empty_gif; }\n"
-               } qw(off rate long short soon wide), @algorithms));
+               } qw(off rate long short soon wide hour brief), @algorithms));
 
 my ($client, $other) = $nginx->clients(2);
 my $fresh = 0;
@@ -198,6 +210,43 @@ for my $algorithm (@algorithms) {
     is(calls(), $before, '... for both');
     is($redis->command('EXISTS', "sw:{$k}:wide"), 0,
        '... and nothing is counted');
+}
+
+# Of several that refuse the longest time is told: one that is remembered does
+# not speak for another that is not, or not as long.
+{
+    for my $uri (qw(/hour_off /off_hour)) {
+        my $k = fresh();
+        my @answers = get("$uri?k=$k", 5);
+
+        is(told(@answers[3, 4]), '429 redis, 429 redis',
+           "$uri: one is not remembered");
+        cmp_ok($answers[4]{header}{'retry-after'}, '>', 3600,
+               '... and its time is told');
+    }
+
+    # one that is known before the other is used up
+    my $k = fresh();
+    get("/hour?k=$k", 3);
+    is(told(get("/hour?k=$k", 2)), '429 redis, 429 deny_cache',
+       'the hour is known');
+    $client->get("/brief?k=$k") for 1 .. 3;
+    my ($answer) = get("/hour_brief?k=$k");
+    is(told($answer), '429 redis', '... and does not speak for one that is '
+       . 'remembered for less');
+    cmp_ok($answer->{header}{'retry-after'}, '>', 3600,
+           '... whose time is told');
+    ($answer) = get("/hour_brief?k=$k");
+    is(told($answer), '429 deny_cache', '... now both are known');
+    cmp_ok($answer->{header}{'retry-after'}, '>', 3600,
+           '... and the longer is told');
+
+    $k = fresh();
+    my @answers = get("/hour_long?k=$k", 5);
+    is(told(@answers[3, 4]), '429 redis, 429 deny_cache',
+       'both are known from the beginning');
+    cmp_ok($answers[4]{header}{'retry-after'}, '>', 3600,
+           '... and the longer is told');
 }
 
 # Another rate knows nothing of it.

@@ -1,0 +1,75 @@
+# A refusal is on its way for a while. It is not remembered if meanwhile a unit of
+# the client was given back here or it was cleared, nor past its own time.
+
+use strict;
+use warnings;
+
+use Test::More;
+
+use SlidewinCount;
+use SlidewinFake;
+use SlidewinNginx;
+
+my $delay = 0.6;
+my $place = SlidewinCount->new('redis');
+my $way = SlidewinFake->start(relay => $place->redis->path,
+                              delay => sub { $delay });
+my $edge = $place->edge(
+    url => $way->url,
+    http => 'slidewin_zone $arg_k zone=held:1m rate=2r/h algorithm=log
+                           deny_cache=30s;
+             slidewin_zone $arg_k zone=short:1m rate=1r/4s algorithm=log
+                           deny_cache=30s;',
+    server => 'location = /held { slidewin zone=held count=401 reset=302;
+                                  proxy_pass http://held; }
+               location = /short { slidewin zone=short; empty_gif; }');
+my $patience = SlidewinNginx::patience();
+
+sub told { return "$_[0]{status} $_[0]{header}{'x-source'}" }
+
+sub calls { return scalar $place->redis->calls('evalsha') }
+
+ok(SlidewinNginx::until_true(sub {
+    told($edge->get('/short?k=' . SlidewinCount::fresh())) eq '200 redis';
+}, 20 * $patience), 'Redis is asked');
+
+for my $how ([200, 'one is given back'], [302, 'all is cleared']) {
+    my ($status, $name) = @$how;
+    my $uri = '/held?k=' . SlidewinCount::fresh();
+    my @clients = map { $edge->client } 1 .. 4;
+
+    $_->request($uri) for @clients[0, 1];
+    is($place->held->has(2), 2, "$name: two are under way");
+
+    my $before = calls();
+    $clients[2]->request($uri);
+    ok(SlidewinNginx::until_true(sub { calls() > $before }, 10 * $patience),
+       '... a third has been asked for');
+    $place->held->answer($status, 1);
+    is($clients[0]->answer->{status}, $status, '... when the first ends');
+    is(told($clients[2]->answer), '429 redis', '... the third is refused');
+
+    $clients[3]->request($uri);
+    is($place->held->has(2), 2, '... and there is room for another');
+
+    $place->held->answer(401);
+    $_->answer for @clients[1, 3];
+    $_->close for @clients;
+}
+
+# Redis has counted the first a delay before it is answered, at least
+{
+    my $client = $edge->client;
+    my $uri = '/short?k=' . SlidewinCount::fresh();
+
+    is(told($client->get($uri)), '200 redis', 'the first of four seconds');
+    my $due = SlidewinNginx::now() + 4 - $delay;
+    is(told($client->get($uri)), '429 redis', '... the second');
+    SlidewinNginx::until_true(sub { SlidewinNginx::now() > $due + 0.02 }, 10);
+    is(told($client->get($uri)), '200 redis', '... and when its time has come');
+    $client->close;
+}
+
+$edge->stop;
+
+done_testing();
