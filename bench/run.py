@@ -98,6 +98,7 @@ def main():
 
     bench = Bench(**vars(arguments))
     shutil.rmtree(bench.work, ignore_errors=True)
+    bench.work.mkdir(parents=True)
     if os.getloadavg()[0] > 0.5:
         bench.say(f'the machine is busy, load {os.getloadavg()[0]:.1f}:'
                   ' only instructions, bytes and calls can be trusted')
