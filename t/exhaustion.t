@@ -10,7 +10,10 @@ use Test::More;
 # A library that fails the allocations it is told to, by a file that both sides
 # map: which kind, how many to go, how many then, how many have failed. Kind 1
 # is what the module asks nginx for; kind 2 what nginx asks the C library for,
-# which is out of reach where a sanitizer has taken its place.
+# which is out of reach where a sanitizer has taken its place. A negative kind
+# begins when the worker has read a request: what it did for the one before, and
+# for a connection that it may or may not have accepted yet, does not count.
+# The sixth number says whether the worker is at work.
 
 my $dir = File::Temp->newdir;
 
@@ -25,6 +28,7 @@ print $source <<'END';
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static volatile int  *control;
@@ -71,6 +75,22 @@ posix_memalign(void **p, size_t alignment, size_t size)
 {
     NEXT(posix_memalign)
     return fails(2) ? ENOMEM : next(p, alignment, size);
+}
+
+ssize_t
+recv(int fd, void *bytes, size_t size, int flags)
+{
+    ssize_t  n;
+
+    NEXT(recv)
+
+    n = next(fd, bytes, size, flags);
+
+    if (n > 0 && control[0] < 0) {
+        control[0] = -control[0];
+    }
+
+    return n;
 }
 
 #define OF_TWO(name)                                                          \
@@ -179,7 +199,11 @@ epoll_wait(int ep, struct epoll_event *events, int n, int timeout)
         dl_iterate_phdr(visit, NULL);
     }
 
-    return next(ep, events, n, timeout);
+    control[5] = 0;
+    n = next(ep, events, n, timeout);
+    control[5] = 1;
+
+    return n;
 }
 END
 close $source;
@@ -197,9 +221,9 @@ sub control {
     sysseek $control, 0, 0;
     syswrite $control, pack 'i*', @numbers if @numbers;
     sysseek $control, 0, 0;
-    sysread $control, my $bytes, 20;
+    sysread $control, my $bytes, 24;
 
-    return unpack 'i5', $bytes;
+    return unpack 'i6', $bytes;
 }
 
 my $limit = 400;
@@ -254,12 +278,17 @@ for my $kind (@kinds) {
     for my $case (sort keys %uris) {
         my ($n, $failed, %statuses) = (0, 1);
 
-        # the first allocation of a request, the second, until there is none
+        # the first allocation for a request, the second, until there is none
 
         while ($failed && $n < 200) {
-            control($kind, ++$n, 0, 0);
+            control(-$kind, ++$n, 0, 0);
 
             my $status = $client->get($uris{$case})->{status};
+
+            # an answer comes before the log phase
+
+            SlidewinNginx::until_true(sub { !(control())[5] }, 10)
+                or die 'the worker is at work for ever';
 
             $failed = (control())[3];
             control(0, 0, 0, 0);
