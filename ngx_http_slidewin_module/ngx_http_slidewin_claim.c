@@ -7,6 +7,8 @@
 #include "sw_rate.h"
 
 
+static ngx_http_slidewin_entry_t *ngx_http_slidewin_claim_room(
+    ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx, ngx_uint_t n);
 static ngx_int_t ngx_http_slidewin_claim_limit(ngx_http_request_t *r,
     ngx_http_slidewin_limit_t *limit, ngx_http_slidewin_entry_t *entry);
 static ngx_int_t ngx_http_slidewin_claim_key(ngx_http_request_t *r,
@@ -23,28 +25,22 @@ ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_loc_conf_t *slcf)
 {
     ngx_int_t                    rc;
-    ngx_uint_t                   i, n, claims;
+    ngx_uint_t                   i, n;
     ngx_http_slidewin_entry_t   *entry, *entries, **last;
     ngx_http_slidewin_limit_t  **limits;
 
     limits = slcf->limits->elts;
     n = slcf->limits->nelts;
-    claims = n;
 
-    /* what an error left undecided before is decided along with these */
+    entries = ctx->spare;
+    ctx->spare = NULL;
 
-    for (entry = ctx->entries; entry; entry = entry->next) {
-        claims++;
-    }
-
-    entries = ngx_pcalloc(r->pool, n * sizeof(ngx_http_slidewin_entry_t)
-                                   + claims
-                                     * sizeof(ngx_http_slidewin_claim_t *));
     if (entries == NULL) {
-        return NGX_ERROR;
+        entries = ngx_http_slidewin_claim_room(r, ctx, n);
+        if (entries == NULL) {
+            return NGX_ERROR;
+        }
     }
-
-    ctx->call.claims = (ngx_http_slidewin_claim_t **) &entries[n];
 
     entry = entries;
 
@@ -75,6 +71,34 @@ ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
     }
 
     return (entry != entries) ? NGX_OK : NGX_DECLINED;
+}
+
+
+/* what an error left undecided before is decided along with the new ones */
+
+static ngx_http_slidewin_entry_t *
+ngx_http_slidewin_claim_room(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx, ngx_uint_t n)
+{
+    ngx_uint_t                  claims;
+    ngx_http_slidewin_entry_t  *entry, *entries;
+
+    claims = n;
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+        claims++;
+    }
+
+    entries = ngx_pcalloc(r->pool, n * sizeof(ngx_http_slidewin_entry_t)
+                                   + claims
+                                     * sizeof(ngx_http_slidewin_claim_t *));
+    if (entries == NULL) {
+        return NULL;
+    }
+
+    ctx->call.claims = (ngx_http_slidewin_claim_t **) &entries[n];
+
+    return entries;
 }
 
 

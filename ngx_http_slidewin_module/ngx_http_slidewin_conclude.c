@@ -29,6 +29,7 @@ ngx_http_slidewin_conclude(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t  *entry;
 
     rehearsed = 1;
+    ctx->undecided = 0;
     ctx->decider = NULL;
     ctx->status = NGX_HTTP_SLIDEWIN_BYPASSED;
 
@@ -190,6 +191,10 @@ ngx_http_slidewin_log(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
 
     if (!ctx->refused) {
         level++;
+    }
+
+    if (log->log_level < level) {
+        return;
     }
 
     zone = &ctx->decider->policy->name;

@@ -434,7 +434,8 @@ ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
 
     for (i = 0; i < smcf->policies.nelts; i++) {
         ngx_conf_init_value(policies[i]->deny_cache,
-                            NGX_HTTP_SLIDEWIN_DENY_CACHE);
+                            policies[i]->store->local
+                                ? 0 : NGX_HTTP_SLIDEWIN_DENY_CACHE);
     }
 
     return NGX_OK;

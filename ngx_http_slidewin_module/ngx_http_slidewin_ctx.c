@@ -40,20 +40,27 @@ ngx_http_slidewin_ctx_find(ngx_http_request_t *r)
 
 
 ngx_http_slidewin_ctx_t *
-ngx_http_slidewin_ctx_create(ngx_http_request_t *r)
+ngx_http_slidewin_ctx_create(ngx_http_request_t *r, ngx_uint_t n)
 {
+    size_t                    size;
     ngx_pool_cleanup_t       *cln;
     ngx_http_slidewin_ctx_t  *ctx;
 
-    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_slidewin_ctx_t));
+    size = sizeof(ngx_http_slidewin_ctx_t)
+           + n * (sizeof(ngx_http_slidewin_entry_t)
+                  + sizeof(ngx_http_slidewin_claim_t *));
+
+    cln = ngx_pool_cleanup_add(r->pool, size);
     if (cln == NULL) {
         return NULL;
     }
 
     ctx = cln->data;
-    ngx_memzero(ctx, sizeof(ngx_http_slidewin_ctx_t));
+    ngx_memzero(ctx, size);
 
     ctx->request = r;
+    ctx->spare = (ngx_http_slidewin_entry_t *) &ctx[1];
+    ctx->call.claims = (ngx_http_slidewin_claim_t **) &ctx->spare[n];
 
     cln->handler = ngx_http_slidewin_ctx_cleanup;
     ngx_http_set_ctx(r, ctx, ngx_http_slidewin_module);

@@ -61,6 +61,7 @@ struct ngx_http_slidewin_entry_s {
 typedef struct {
     ngx_http_request_t            *request;
     ngx_http_slidewin_entry_t     *entries;
+    ngx_http_slidewin_entry_t     *spare;      /* for the first location's */
     ngx_http_slidewin_call_t       call;
     ngx_http_slidewin_store_t     *waiting;    /* for this one's answer */
     ngx_http_slidewin_entry_t     *decider;
@@ -70,7 +71,7 @@ typedef struct {
     int64_t                        latency;    /* us */
     int64_t                        jitter;     /* ms */
     ngx_http_slidewin_place_t     *place;      /* in a line; NULL: in none */
-    ngx_event_t                    timer;      /* while it stands there */
+    ngx_uint_t                     undecided;  /* entries: open, not settled */
     ngx_uint_t                     answered;   /* the status, if it was */
     unsigned                       deciding:1;
     unsigned                       delayed:1;  /* and logged to be */
@@ -82,7 +83,9 @@ typedef struct {
 /* NULL if no limit has applied to the request so far */
 ngx_http_slidewin_ctx_t *ngx_http_slidewin_ctx_find(ngx_http_request_t *r);
 
-ngx_http_slidewin_ctx_t *ngx_http_slidewin_ctx_create(ngx_http_request_t *r);
+/* with room for the claims of that many limits */
+ngx_http_slidewin_ctx_t *ngx_http_slidewin_ctx_create(ngx_http_request_t *r,
+    ngx_uint_t n);
 
 /* it waits no more, neither for a store nor for its turn */
 void ngx_http_slidewin_ctx_cancel(ngx_http_slidewin_ctx_t *ctx);

@@ -36,6 +36,7 @@ struct ngx_http_slidewin_place_s {
     ngx_http_slidewin_line_t    *line;
     ngx_http_slidewin_ctx_t     *ctx;
     ngx_http_slidewin_entry_t   *entry;
+    ngx_event_t                  timer;
     int64_t                      due;          /* ms, as the store has it */
 };
 
@@ -43,7 +44,7 @@ struct ngx_http_slidewin_place_s {
 static ngx_http_slidewin_entry_t *ngx_http_slidewin_delay_longest(
     ngx_http_slidewin_ctx_t *ctx, int64_t now, int64_t *due);
 static ngx_int_t ngx_http_slidewin_delay_stand(ngx_http_slidewin_ctx_t *ctx,
-    ngx_http_slidewin_entry_t *entry);
+    ngx_http_slidewin_entry_t *entry, ngx_event_handler_pt due);
 static ngx_http_slidewin_line_t *ngx_http_slidewin_delay_find(
     ngx_http_slidewin_entry_t *entry);
 static ngx_http_slidewin_line_t *ngx_http_slidewin_delay_create(
@@ -51,8 +52,8 @@ static ngx_http_slidewin_line_t *ngx_http_slidewin_delay_create(
 static ngx_http_slidewin_place_t *ngx_http_slidewin_delay_first(
     ngx_http_slidewin_line_t *line);
 static void ngx_http_slidewin_delay_call(ngx_http_slidewin_line_t *line);
-static void ngx_http_slidewin_delay_set_timer(ngx_http_slidewin_ctx_t *ctx,
-    int64_t due);
+static void ngx_http_slidewin_delay_set_timer(
+    ngx_http_slidewin_place_t *place, int64_t due);
 
 
 /* requests of this worker */
@@ -106,7 +107,8 @@ ngx_http_slidewin_delay_behind(ngx_http_slidewin_ctx_t *ctx,
 
 
 ngx_int_t
-ngx_http_slidewin_delay_join(ngx_http_slidewin_ctx_t *ctx)
+ngx_http_slidewin_delay_join(ngx_http_slidewin_ctx_t *ctx,
+    ngx_event_handler_pt handler)
 {
     int64_t                     now, due, wake;
     ngx_http_slidewin_entry_t  *entry;
@@ -127,7 +129,7 @@ ngx_http_slidewin_delay_join(ngx_http_slidewin_ctx_t *ctx)
     }
 
     if (ctx->place == NULL
-        && ngx_http_slidewin_delay_stand(ctx, entry) != NGX_OK)
+        && ngx_http_slidewin_delay_stand(ctx, entry, handler) != NGX_OK)
     {
         return NGX_DECLINED;
     }
@@ -145,7 +147,7 @@ ngx_http_slidewin_delay_join(ngx_http_slidewin_ctx_t *ctx)
     entry->delayed = 1;
     ctx->stands = 1;
 
-    ngx_http_slidewin_delay_set_timer(ctx, wake);
+    ngx_http_slidewin_delay_set_timer(place, wake);
 
     return NGX_OK;
 }
@@ -214,7 +216,7 @@ ngx_http_slidewin_delay_longest(ngx_http_slidewin_ctx_t *ctx, int64_t now,
 
 static ngx_int_t
 ngx_http_slidewin_delay_stand(ngx_http_slidewin_ctx_t *ctx,
-    ngx_http_slidewin_entry_t *entry)
+    ngx_http_slidewin_entry_t *entry, ngx_event_handler_pt handler)
 {
     ngx_uint_t                  most;
     ngx_http_slidewin_line_t   *line;
@@ -231,7 +233,7 @@ ngx_http_slidewin_delay_stand(ngx_http_slidewin_ctx_t *ctx,
         return NGX_DECLINED;
     }
 
-    place = ngx_palloc(ctx->request->pool, sizeof(ngx_http_slidewin_place_t));
+    place = ngx_pcalloc(ctx->request->pool, sizeof(ngx_http_slidewin_place_t));
     if (place == NULL) {
         return NGX_ERROR;
     }
@@ -247,6 +249,10 @@ ngx_http_slidewin_delay_stand(ngx_http_slidewin_ctx_t *ctx,
     place->ctx = ctx;
     place->entry = entry;
 
+    place->timer.log = ctx->request->connection->log;
+    place->timer.handler = handler;
+    place->timer.data = ctx;
+
     ngx_queue_insert_tail(&line->places, &place->queue);
     line->n++;
     line->units += entry->claim.cost;
@@ -259,30 +265,24 @@ ngx_http_slidewin_delay_stand(ngx_http_slidewin_ctx_t *ctx,
 
 
 void
-ngx_http_slidewin_delay_leave(ngx_http_slidewin_ctx_t *ctx)
+ngx_http_slidewin_delay_give_up_place(ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_http_slidewin_line_t   *line;
     ngx_http_slidewin_place_t  *place;
 
-    ctx->stands = 0;
-
-    if (ctx->timer.timer_set) {
-        ngx_del_timer(&ctx->timer);
-    }
-
     place = ctx->place;
-
-    if (place == NULL) {
-        return;
-    }
-
     line = place->line;
+
+    if (place->timer.timer_set) {
+        ngx_del_timer(&place->timer);
+    }
 
     ngx_queue_remove(&place->queue);
     line->n--;
     line->units -= place->entry->claim.cost;
 
     ctx->place = NULL;
+    ctx->stands = 0;
     ngx_http_slidewin_delayed--;
 
     if (line->n == 0) {
@@ -316,7 +316,7 @@ ngx_http_slidewin_delay_find(ngx_http_slidewin_entry_t *entry)
 
     policy = entry->policy;
 
-    if (policy->lines.root == policy->lines.sentinel) {
+    if (!ngx_http_slidewin_delay_some(policy)) {
         return NULL;
     }
 
@@ -371,12 +371,12 @@ ngx_http_slidewin_delay_first(ngx_http_slidewin_line_t *line)
 static void
 ngx_http_slidewin_delay_call(ngx_http_slidewin_line_t *line)
 {
-    ngx_http_slidewin_ctx_t  *ctx;
+    ngx_http_slidewin_place_t  *first;
 
-    ctx = ngx_http_slidewin_delay_first(line)->ctx;
+    first = ngx_http_slidewin_delay_first(line);
 
-    if (ctx->stands) {
-        ngx_http_slidewin_delay_set_timer(ctx, 0);
+    if (first->ctx->stands) {
+        ngx_http_slidewin_delay_set_timer(first, 0);
     }
 }
 
@@ -387,15 +387,16 @@ ngx_http_slidewin_delay_call(ngx_http_slidewin_line_t *line)
  */
 
 static void
-ngx_http_slidewin_delay_set_timer(ngx_http_slidewin_ctx_t *ctx, int64_t due)
+ngx_http_slidewin_delay_set_timer(ngx_http_slidewin_place_t *place,
+    int64_t due)
 {
     ngx_msec_int_t  wait;
 
-    if (ctx->timer.timer_set) {
-        ngx_del_timer(&ctx->timer);
+    if (place->timer.timer_set) {
+        ngx_del_timer(&place->timer);
     }
 
     wait = due ? (ngx_msec_int_t) ((ngx_msec_t) due - ngx_current_msec) : 0;
 
-    ngx_add_timer(&ctx->timer, (ngx_msec_t) ngx_max(wait, 0));
+    ngx_add_timer(&place->timer, (ngx_msec_t) ngx_max(wait, 0));
 }

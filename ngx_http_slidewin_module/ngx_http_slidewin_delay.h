@@ -21,13 +21,28 @@ int64_t ngx_http_slidewin_delay_behind(ngx_http_slidewin_ctx_t *ctx,
  * Lets a refused request stand in line until its timer tells that it may ask
  * again.  NGX_DECLINED: it may not wait that long, or too many wait already.
  */
-ngx_int_t ngx_http_slidewin_delay_join(ngx_http_slidewin_ctx_t *ctx);
-
-/* it was admitted or will not be */
-void ngx_http_slidewin_delay_leave(ngx_http_slidewin_ctx_t *ctx);
+ngx_int_t ngx_http_slidewin_delay_join(ngx_http_slidewin_ctx_t *ctx,
+    ngx_event_handler_pt due);
 
 /* units of this client came back: the first in line need not wait for them */
 void ngx_http_slidewin_delay_wake(ngx_http_slidewin_entry_t *entry);
+
+/* whether some of the policy's clients wait */
+#define ngx_http_slidewin_delay_some(policy)                                  \
+    ((policy)->lines.root != (policy)->lines.sentinel)
+
+void ngx_http_slidewin_delay_give_up_place(ngx_http_slidewin_ctx_t *ctx);
+
+
+/* it was admitted or will not be; hardly any request has waited */
+
+static ngx_inline void
+ngx_http_slidewin_delay_leave(ngx_http_slidewin_ctx_t *ctx)
+{
+    if (ctx->place) {
+        ngx_http_slidewin_delay_give_up_place(ctx);
+    }
+}
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_DELAY_H_INCLUDED_ */

@@ -59,7 +59,7 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
     ctx = ngx_http_slidewin_ctx_find(r);
 
     if (ctx == NULL) {
-        ctx = ngx_http_slidewin_ctx_create(r);
+        ctx = ngx_http_slidewin_ctx_create(r, slcf->limits->nelts);
         if (ctx == NULL) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
@@ -106,13 +106,10 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
 
         ctx->deciding = 1;
 
+        ctx->call.now = ctx->started / 1000;
         ctx->call.log = r->connection->log;
         ctx->call.done = ngx_http_slidewin_resume;
         ctx->call.data = ctx;
-
-        ctx->timer.log = r->connection->log;
-        ctx->timer.handler = ngx_http_slidewin_due;
-        ctx->timer.data = ctx;
 
         for (entry = ctx->entries; entry; entry = entry->next) {
             if (!entry->settled && !entry->open) {
@@ -143,6 +140,10 @@ static void
 ngx_http_slidewin_open(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry)
 {
+    if (!entry->open || entry->settled) {
+        ctx->undecided++;
+    }
+
     entry->open = 1;
     entry->settled = 0;
     entry->store = entry->policy->store;
@@ -164,7 +165,7 @@ ngx_http_slidewin_settle(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
     ngx_int_t                   rc;
     ngx_http_slidewin_store_t  *store;
 
-    for ( ;; ) {
+    while (ctx->undecided && !ctx->refused) {
 
         ngx_http_slidewin_foresee(ctx);
 
@@ -197,7 +198,10 @@ ngx_http_slidewin_settle(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
 static void
 ngx_http_slidewin_foresee(ngx_http_slidewin_ctx_t *ctx)
 {
+    ngx_uint_t                  remembers;
     ngx_http_slidewin_entry_t  *entry;
+
+    remembers = 0;
 
     for (entry = ctx->entries; entry; entry = entry->next) {
 
@@ -209,12 +213,15 @@ ngx_http_slidewin_foresee(ngx_http_slidewin_ctx_t *ctx)
 
         if (ngx_http_slidewin_crowded(ctx, entry)) {
             ngx_http_slidewin_settled(ctx, entry);
+
+        } else if (entry->policy->deny_cache) {
+            remembers = 1;
         }
     }
 
     /* whoever stands in a line asks for it */
 
-    if (ctx->place == NULL) {
+    if (remembers && ctx->place == NULL) {
         ngx_http_slidewin_recall(ctx);
     }
 }
@@ -300,7 +307,7 @@ ngx_http_slidewin_collect(ngx_http_slidewin_ctx_t *ctx)
             continue;
         }
 
-        if (ngx_http_slidewin_edge_leases(entry)) {
+        if (entry->policy->lease && ngx_http_slidewin_edge_leases(entry)) {
             ngx_http_slidewin_settled(ctx, entry);
             continue;
         }
@@ -327,8 +334,8 @@ ngx_http_slidewin_crowded(ngx_http_slidewin_ctx_t *ctx,
     int64_t        behind;
     sw_verdict_t  *verdict;
 
-    if (entry->claim.dry_run || entry->claim.cost == 0
-        || entry->claim.cost > entry->quota)
+    if (!ngx_http_slidewin_delay_some(entry->policy) || entry->claim.dry_run
+        || entry->claim.cost == 0 || entry->claim.cost > entry->quota)
     {
         return 0;
     }
@@ -382,7 +389,10 @@ ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
         }
 
         ngx_http_slidewin_settled(ctx, entry);
-        ngx_http_slidewin_edge_learn(entry, ctx->started);
+
+        if (!entry->store->local) {
+            ngx_http_slidewin_edge_learn(entry, ctx->started);
+        }
     }
 }
 
@@ -424,6 +434,7 @@ ngx_http_slidewin_settled(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry)
 {
     entry->settled = 1;
+    ctx->undecided--;
 
     if (entry->source == NGX_HTTP_SLIDEWIN_SOURCE_NONE) {
         entry->source = entry->store->local
@@ -460,6 +471,7 @@ ngx_http_slidewin_fail(ngx_http_slidewin_ctx_t *ctx,
     }
 
     entry->settled = 1;
+    ctx->undecided--;
 
     if (entry->policy->on_error == NGX_HTTP_SLIDEWIN_ON_ERROR_OPEN) {
         entry->source = NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN;
@@ -522,6 +534,8 @@ ngx_http_slidewin_resume(ngx_http_slidewin_call_t *call, ngx_int_t rc)
     ctx = call->data;
 
     ctx->waiting = NULL;
+    ctx->call.now = ngx_http_slidewin_clock_ms();
+
     ngx_http_slidewin_answer(ctx, rc);
 
     ngx_http_slidewin_go_on(ctx);
@@ -539,7 +553,7 @@ ngx_http_slidewin_postpone(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
 {
     ngx_http_slidewin_entry_t  *entry;
 
-    if (ngx_http_slidewin_delay_join(ctx) != NGX_OK) {
+    if (ngx_http_slidewin_delay_join(ctx, ngx_http_slidewin_due) != NGX_OK) {
         return NGX_DECLINED;
     }
 
@@ -581,6 +595,7 @@ ngx_http_slidewin_due(ngx_event_t *ev)
 
     ctx->stands = 0;
     ctx->started = ngx_http_slidewin_clock_us();
+    ctx->call.now = ctx->started / 1000;
 
     ngx_http_slidewin_go_on(ctx);
 }

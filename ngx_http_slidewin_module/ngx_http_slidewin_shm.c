@@ -31,7 +31,7 @@ static ngx_int_t ngx_http_slidewin_shm_give_back(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
 
 static ngx_int_t ngx_http_slidewin_shm_take_one(
-    ngx_http_slidewin_claim_t *claim, ngx_log_t *log);
+    ngx_http_slidewin_call_t *call);
 static void ngx_http_slidewin_shm_open(ngx_http_slidewin_slot_t *slots,
     ngx_http_slidewin_call_t *call);
 static void ngx_http_slidewin_shm_visit(ngx_http_slidewin_slot_t *slot,
@@ -74,12 +74,12 @@ ngx_http_slidewin_shm_take(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_slot_t  slots[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
 
     if (call->n == 1) {
-        return ngx_http_slidewin_shm_take_one(call->claims[0], call->log);
+        return ngx_http_slidewin_shm_take_one(call);
     }
 
     ngx_http_slidewin_shm_open(slots, call);
 
-    now = ngx_http_slidewin_clock_ms();
+    now = call->now;
     rc = NGX_OK;
 
     if (ngx_http_slidewin_shm_decide(slots, call->n, now)) {
@@ -106,30 +106,46 @@ ngx_http_slidewin_shm_take(ngx_http_slidewin_store_t *store,
 /* what nearly every request does; all or nothing is no question for it */
 
 static ngx_int_t
-ngx_http_slidewin_shm_take_one(ngx_http_slidewin_claim_t *claim,
-    ngx_log_t *log)
+ngx_http_slidewin_shm_take_one(ngx_http_slidewin_call_t *call)
 {
-    int64_t                   now;
-    ngx_int_t                 rc;
-    ngx_http_slidewin_slot_t  slot;
+    int64_t                     now;
+    ngx_int_t                   rc;
+    ngx_http_slidewin_slot_t    slot;
+    ngx_http_slidewin_claim_t  *claim;
+
+    now = call->now;
+    claim = call->claims[0];
 
     ngx_http_slidewin_shm_visit(&slot, claim);
 
     ngx_http_slidewin_zone_lock(&slot.visit);
 
-    now = ngx_http_slidewin_clock_ms();
+    ngx_http_slidewin_shm_find(&slot, now);
 
-    slot.counts = ngx_http_slidewin_shm_admits(&slot, now) && claim->cost > 0;
+    /* nearly every client is known, and its state needs no more memory */
 
-    rc = ngx_http_slidewin_shm_prepare(&slot, now);
+    if (slot.node && slot.state == &slot.node->state
+        && claim->policy.algorithm != SW_LOG)
+    {
+        rc = NGX_OK;
+        claim->counted = sw_window_take(slot.state, &claim->policy, now,
+                                        claim->cost, &claim->verdict)
+                         && claim->cost > 0;
 
-    if (rc == NGX_OK) {
-        ngx_http_slidewin_shm_count(&slot, now);
+    } else {
+        slot.counts = ngx_http_slidewin_shm_admits(&slot, now)
+                      && claim->cost > 0;
+
+        rc = ngx_http_slidewin_shm_prepare(&slot, now);
+
+        if (rc == NGX_OK) {
+            ngx_http_slidewin_shm_count(&slot, now);
+        }
     }
 
     ngx_http_slidewin_zone_unlock(&slot.visit);
 
-    ngx_http_slidewin_zone_report(&slot.visit, log);
+    ngx_http_slidewin_zone_report(&slot.visit, call->log);
 
     return rc;
 }
@@ -267,6 +283,8 @@ ngx_http_slidewin_shm_decide(ngx_http_slidewin_slot_t *slots, ngx_uint_t n,
     dry_run = 1;
 
     for (i = 0; i < n; i++) {
+        ngx_http_slidewin_shm_find(&slots[i], now);
+
         if (ngx_http_slidewin_shm_admits(&slots[i], now)) {
             continue;
         }
@@ -298,8 +316,6 @@ ngx_http_slidewin_shm_admits(ngx_http_slidewin_slot_t *slot, int64_t now)
     ngx_http_slidewin_claim_t  *claim;
 
     claim = slot->claim;
-
-    ngx_http_slidewin_shm_find(slot, now);
 
     claim->counted = 0;
     claim->verdict.admitted = slot->state

@@ -193,8 +193,7 @@ ngx_http_slidewin_zone_unlock(ngx_http_slidewin_visit_t *visit)
 
 
 void
-ngx_http_slidewin_zone_report(ngx_http_slidewin_visit_t *visit,
-    ngx_log_t *log)
+ngx_http_slidewin_zone_log(ngx_http_slidewin_visit_t *visit, ngx_log_t *log)
 {
     if (visit->full) {
         ngx_log_error(NGX_LOG_ERR, log, 0,

@@ -91,9 +91,20 @@ ngx_uint_t ngx_http_slidewin_zone_precedes(ngx_http_slidewin_zone_t *one,
 void ngx_http_slidewin_zone_lock(ngx_http_slidewin_visit_t *visit);
 void ngx_http_slidewin_zone_unlock(ngx_http_slidewin_visit_t *visit);
 
-/* logs what happened under the lock */
-void ngx_http_slidewin_zone_report(ngx_http_slidewin_visit_t *visit,
+void ngx_http_slidewin_zone_log(ngx_http_slidewin_visit_t *visit,
     ngx_log_t *log);
+
+
+/* logs what happened under the lock, if anything did */
+
+static ngx_inline void
+ngx_http_slidewin_zone_report(ngx_http_slidewin_visit_t *visit, ngx_log_t *log)
+{
+    if (visit->full || visit->repaired) {
+        ngx_http_slidewin_zone_log(visit, log);
+    }
+}
+
 
 /* all below with the lock held */
 

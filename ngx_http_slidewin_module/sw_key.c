@@ -11,21 +11,6 @@ static size_t sw_client_text(char *text, int family, unsigned char *addr,
     unsigned bits, unsigned prefix);
 
 
-void
-sw_key_make(sw_key_t *key, const void *data, size_t len, sw_digest_pt digest)
-{
-    if (len <= SW_KEY_MAX) {
-        key->kind = (uint8_t) len;
-        key->data = data;
-        return;
-    }
-
-    key->kind = SW_KEY_DIGESTED;
-    key->data = key->digest;
-    digest(key->digest, data, len);
-}
-
-
 size_t
 sw_key_redis(char *text, const char *prefix, size_t prefix_len,
     const void *client, size_t client_len, const char *zone, size_t zone_len,

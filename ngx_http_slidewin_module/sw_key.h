@@ -40,8 +40,21 @@ typedef struct {
 
 
 /* the bytes of a short key stay where they are */
-void sw_key_make(sw_key_t *key, const void *data, size_t len,
-    sw_digest_pt digest);
+
+static inline void
+sw_key_make(sw_key_t *key, const void *data, size_t len, sw_digest_pt digest)
+{
+    if (len <= SW_KEY_MAX) {
+        key->kind = (uint8_t) len;
+        key->data = data;
+        return;
+    }
+
+    key->kind = SW_KEY_DIGESTED;
+    key->data = key->digest;
+    digest(key->digest, data, len);
+}
+
 
 /* bytes of data in use by a kind */
 

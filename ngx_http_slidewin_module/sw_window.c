@@ -8,6 +8,10 @@
 
 static inline int64_t sw_window_advance(sw_state_t *state,
     const sw_policy_t *policy, int64_t now);
+static inline int sw_window_fits(const sw_state_t *state,
+    const sw_policy_t *policy, int64_t now, int64_t cost);
+static inline void sw_window_count(sw_state_t *state,
+    const sw_policy_t *policy, int64_t now, int64_t cost);
 static int64_t sw_window_restart(sw_state_t *state, const sw_policy_t *policy,
     int64_t now);
 static int64_t sw_window_remaining(const sw_state_t *state,
@@ -110,28 +114,6 @@ sw_state_init(sw_state_t *state, const sw_policy_t *policy, int64_t now,
 }
 
 
-int
-sw_state_matches(const sw_state_t *state, const sw_policy_t *policy)
-{
-    if (state->algorithm != policy->algorithm) {
-        return 0;
-    }
-
-    switch (policy->algorithm) {
-
-    case SW_LOG:
-        return 1;
-
-    case SW_STRICT:
-        return state->window == policy->window
-               && state->slices == policy->slices;
-
-    default:
-        return state->window == policy->window;
-    }
-}
-
-
 int64_t
 sw_state_used(const sw_state_t *state, int64_t now)
 {
@@ -183,11 +165,7 @@ sw_window_admits(sw_state_t *state, const sw_policy_t *policy, int64_t now,
 {
     now = sw_window_advance(state, policy, now);
 
-    if (policy->algorithm == SW_COUNTER) {
-        return sw_counter_admits(&state->u.pair, policy, now, cost);
-    }
-
-    return cost <= sw_window_remaining(state, policy, now);
+    return sw_window_fits(state, policy, now, cost);
 }
 
 
@@ -302,26 +280,37 @@ sw_window_check_new(const sw_policy_t *policy, int64_t now, int64_t cost,
 }
 
 
+int
+sw_window_take(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+    int64_t cost, sw_verdict_t *verdict)
+{
+    int64_t  then;
+
+    then = sw_window_advance(state, policy, now);
+
+    verdict->admitted = sw_window_fits(state, policy, then, cost);
+
+    if (!verdict->admitted) {
+        sw_window_check_later(state, policy, now, cost, verdict);
+        return 0;
+    }
+
+    sw_window_count(state, policy, then, cost);
+    sw_window_check_later(state, policy, now, 0, verdict);
+
+    verdict->stamp = then;
+
+    return 1;
+}
+
+
 int64_t
 sw_window_add(sw_state_t *state, const sw_policy_t *policy, int64_t now,
     int64_t cost)
 {
     now = sw_window_advance(state, policy, now);
 
-    switch (policy->algorithm) {
-
-    case SW_STRICT:
-        sw_slices_add(&state->u.slices, policy->slices, cost);
-        break;
-
-    case SW_LOG:
-        sw_log_add(&state->u.log, now, cost);
-        break;
-
-    default:
-        state->u.pair.curr += cost;
-        break;
-    }
+    sw_window_count(state, policy, now, cost);
 
     return now;
 }
@@ -385,6 +374,41 @@ sw_window_advance(sw_state_t *state, const sw_policy_t *policy, int64_t now)
     }
 
     return (then == SW_STALE) ? sw_window_restart(state, policy, now) : then;
+}
+
+
+/* both of a state that was brought to the time */
+
+static inline int
+sw_window_fits(const sw_state_t *state, const sw_policy_t *policy,
+    int64_t now, int64_t cost)
+{
+    if (policy->algorithm == SW_COUNTER) {
+        return sw_counter_admits(&state->u.pair, policy, now, cost);
+    }
+
+    return cost <= sw_window_remaining(state, policy, now);
+}
+
+
+static inline void
+sw_window_count(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+    int64_t cost)
+{
+    switch (policy->algorithm) {
+
+    case SW_STRICT:
+        sw_slices_add(&state->u.slices, policy->slices, cost);
+        break;
+
+    case SW_LOG:
+        sw_log_add(&state->u.log, now, cost);
+        break;
+
+    default:
+        state->u.pair.curr += cost;
+        break;
+    }
 }
 
 

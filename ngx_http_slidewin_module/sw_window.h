@@ -133,12 +133,6 @@ size_t sw_state_size(const sw_policy_t *policy);
 void sw_state_init(sw_state_t *state, const sw_policy_t *policy, int64_t now,
     sw_log_entry_t *entries, uint32_t room);
 
-/*
- * Whether the policy can go on with the state: the same algorithm, window and
- * slices.  A log has the times themselves, any window will do.
- */
-int sw_state_matches(const sw_state_t *state, const sw_policy_t *policy);
-
 /* units the state still holds, rounded up */
 int64_t sw_state_used(const sw_state_t *state, int64_t now);
 
@@ -175,6 +169,13 @@ void sw_verdict_complete(sw_verdict_t *verdict, const sw_policy_t *policy);
 void sw_window_check_new(const sw_policy_t *policy, int64_t now,
     int64_t cost, sw_verdict_t *verdict);
 
+/*
+ * All three in one, for a state that needs no room: whether the cost was
+ * admitted, and thus counted, and for later what is left or how long it takes.
+ */
+int sw_window_take(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+    int64_t cost, sw_verdict_t *verdict);
+
 /* counts a cost that was admitted at the same time; returns the stamp */
 int64_t sw_window_add(sw_state_t *state, const sw_policy_t *policy,
     int64_t now, int64_t cost);
@@ -196,6 +197,21 @@ uint32_t sw_log_wants(const sw_state_t *state, const sw_policy_t *policy);
 /* moves a log to a larger ring; returns the old one */
 sw_log_entry_t *sw_log_move(sw_state_t *state, sw_log_entry_t *entries,
     uint32_t room);
+
+
+/*
+ * Whether the policy can go on with the state: the same algorithm, window and
+ * slices.  A log has the times themselves, any window will do.
+ */
+
+static inline int
+sw_state_matches(const sw_state_t *state, const sw_policy_t *policy)
+{
+    return state->algorithm == policy->algorithm
+           && (state->window == policy->window || policy->algorithm == SW_LOG)
+           && (state->slices == policy->slices
+               || policy->algorithm != SW_STRICT);
+}
 
 
 #endif /* _SW_WINDOW_H_INCLUDED_ */

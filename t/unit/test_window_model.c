@@ -60,12 +60,12 @@ main(void)
 static int
 run(sw_algorithm_e algorithm, int large, int trace)
 {
-    int              i, n, ntokens, good;
+    int              i, n, ntokens, good, taken;
     int64_t          now, cost;
     token_t          tokens[TOKENS];
     client_t         client;
     sw_policy_t      policy;
-    sw_verdict_t     v, wanted;
+    sw_verdict_t     v, wanted, told, left;
     static model_t   model;
 
     if (large) {
@@ -165,9 +165,25 @@ run(sw_algorithm_e algorithm, int large, int trace)
             break;
         }
 
-        if (wanted.admitted && cost) {
-            v.stamp = client_add(&client, now, cost);
+        /* one by one, or all in one */
 
+        if (algorithm != SW_LOG && tap_rand(0, 1)) {
+            taken = sw_window_take(client.state, &policy, now, cost, &v);
+            told = v;
+
+            sw_verdict_complete(&told, &policy);
+
+        } else {
+            taken = wanted.admitted;
+
+            if (wanted.admitted && cost) {
+                v.stamp = client_add(&client, now, cost);
+            }
+
+            client_check(&client, now, taken ? 0 : cost, &told);
+        }
+
+        if (wanted.admitted && cost) {
             if (v.stamp != model_add(&model, now, cost)) {
                 tap_diag("trace %d step %d now %" PRId64 ", %s: stamp %"
                          PRId64, trace, i, now, trace_name(&policy), v.stamp);
@@ -179,6 +195,17 @@ run(sw_algorithm_e algorithm, int large, int trace)
                 tokens[ntokens].stamp = v.stamp;
                 ntokens++;
             }
+        }
+
+        model_check(&model, now, taken ? 0 : cost, &left);
+
+        if (taken != wanted.admitted || !trace_same(&told, &left)) {
+            tap_diag("trace %d step %d now %" PRId64 " cost %" PRId64
+                     ", %s: taken %d", trace, i, now, cost,
+                     trace_name(&policy), taken);
+            trace_show("says", &told);
+            trace_show("must", &left);
+            good = 0;
         }
     }
 
