@@ -13,7 +13,7 @@
 #define NGX_HTTP_SLIDEWIN_FULL_LOG_MS    60000
 
 /* counts up when what lies in shared memory changes its meaning */
-#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   3
+#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   4
 
 #define NGX_HTTP_SLIDEWIN_ZONE_LAYOUT                                         \
     (NGX_HTTP_SLIDEWIN_ZONE_VERSION << 24                                     \
@@ -31,6 +31,13 @@
      == NGX_HTTP_SLIDEWIN_COUNTS)
 
 
+/*
+ * The clients are spread over many trees: in one tree of a million the way down
+ * leads through memory that no cache has.  A tree for that many bytes of a zone
+ * has about eight clients, and its root adds a byte to each of them.
+ */
+#define NGX_HTTP_SLIDEWIN_ZONE_TREE      1024
+
 /* clients share the time of their last change with some others */
 #define NGX_HTTP_SLIDEWIN_ZONE_CHANGES   64
 
@@ -44,7 +51,8 @@
 
 struct ngx_http_slidewin_shctx_s {
     ngx_uint_t                  layout;
-    ngx_rbtree_t                rbtree;
+    ngx_rbtree_node_t         **roots;
+    ngx_uint_t                  trees;       /* a power of two */
     ngx_rbtree_node_t           sentinel;
     ngx_queue_t                 queue;
     ngx_queue_t                 due;
@@ -88,6 +96,8 @@ static ngx_http_slidewin_node_t *ngx_http_slidewin_memo_node(
 static ngx_uint_t ngx_http_slidewin_node_idle(ngx_http_slidewin_node_t *node,
     int64_t now);
 
+static ngx_rbtree_node_t **ngx_http_slidewin_zone_tree(
+    ngx_http_slidewin_shctx_t *sh, uint32_t hash, ngx_rbtree_t *tree);
 static void ngx_http_slidewin_zone_insert(ngx_rbtree_node_t *temp,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
 static ngx_int_t ngx_http_slidewin_zone_cmp(ngx_uint_t kind,
@@ -95,6 +105,8 @@ static ngx_int_t ngx_http_slidewin_zone_cmp(ngx_uint_t kind,
 
 static ngx_int_t ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool);
 static void ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit);
+static void ngx_http_slidewin_zone_requeue(ngx_http_slidewin_shctx_t *sh,
+    ngx_http_slidewin_node_t *node);
 static ngx_int_t ngx_http_slidewin_zone_init(ngx_shm_zone_t *shm_zone,
     void *data);
 
@@ -217,8 +229,8 @@ ngx_http_slidewin_zone_lookup(ngx_http_slidewin_visit_t *visit)
     ngx_int_t           rc;
     ngx_rbtree_node_t  *node, *sentinel;
 
-    node = visit->sh->rbtree.root;
-    sentinel = visit->sh->rbtree.sentinel;
+    node = visit->sh->roots[visit->hash & (visit->sh->trees - 1)];
+    sentinel = &visit->sh->sentinel;
 
     while (node != sentinel) {
 
@@ -337,17 +349,19 @@ static void
 ngx_http_slidewin_zone_link(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node)
 {
+    ngx_rbtree_t                tree;
+    ngx_rbtree_node_t         **root;
     ngx_http_slidewin_shctx_t  *sh;
 
     sh = visit->sh;
 
     ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_ALL);
 
-    /* a reload may have brought the module to another address */
+    root = ngx_http_slidewin_zone_tree(sh, visit->hash, &tree);
 
-    sh->rbtree.insert = ngx_http_slidewin_zone_insert;
+    ngx_rbtree_insert(&tree, &node->node);
+    *root = tree.root;
 
-    ngx_rbtree_insert(&sh->rbtree, &node->node);
     ngx_queue_insert_head(&sh->queue, &node->queue);
 
     ngx_http_slidewin_zone_settle(sh);
@@ -358,7 +372,9 @@ void
 ngx_http_slidewin_zone_remove(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node)
 {
+    ngx_rbtree_t                tree;
     ngx_slab_pool_t            *shpool;
+    ngx_rbtree_node_t         **root;
     ngx_http_slidewin_memo_t   *memo;
     ngx_http_slidewin_shctx_t  *sh;
 
@@ -368,7 +384,11 @@ ngx_http_slidewin_zone_remove(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_ALL);
 
     ngx_queue_remove(&node->queue);
-    ngx_rbtree_delete(&sh->rbtree, &node->node);
+
+    root = ngx_http_slidewin_zone_tree(sh, (uint32_t) node->node.key, &tree);
+
+    ngx_rbtree_delete(&tree, &node->node);
+    *root = tree.root;
 
     if (!ngx_http_slidewin_node_counts(node)) {
         memo = ngx_http_slidewin_node_memo(node);
@@ -673,6 +693,24 @@ ngx_http_slidewin_node_idle(ngx_http_slidewin_node_t *node, int64_t now)
 }
 
 
+/* whoever changes the tree puts its root back */
+
+static ngx_rbtree_node_t **
+ngx_http_slidewin_zone_tree(ngx_http_slidewin_shctx_t *sh, uint32_t hash,
+    ngx_rbtree_t *tree)
+{
+    ngx_rbtree_node_t  **root;
+
+    root = &sh->roots[hash & (sh->trees - 1)];
+
+    tree->root = *root;
+    tree->sentinel = &sh->sentinel;
+    tree->insert = ngx_http_slidewin_zone_insert;
+
+    return root;
+}
+
+
 static void
 ngx_http_slidewin_zone_insert(ngx_rbtree_node_t *temp, ngx_rbtree_node_t *node,
     ngx_rbtree_node_t *sentinel)
@@ -735,6 +773,8 @@ ngx_http_slidewin_zone_cmp(ngx_uint_t kind, const u_char *key,
 static ngx_int_t
 ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool)
 {
+    size_t                      size;
+    ngx_uint_t                  i;
     ngx_http_slidewin_shctx_t  *sh;
 
     shpool->log_nomem = 0;
@@ -746,7 +786,26 @@ ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool)
 
     sh->layout = NGX_HTTP_SLIDEWIN_ZONE_LAYOUT;
 
-    ngx_rbtree_init(&sh->rbtree, &sh->sentinel, ngx_http_slidewin_zone_insert);
+    size = shpool->end - (u_char *) shpool;
+    sh->trees = 1;
+
+    while (size / NGX_HTTP_SLIDEWIN_ZONE_TREE >= 2 * sh->trees) {
+        sh->trees *= 2;
+    }
+
+    sh->roots = ngx_slab_alloc_locked(shpool,
+                                      sh->trees
+                                      * sizeof(ngx_rbtree_node_t *));
+    if (sh->roots == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_rbtree_sentinel_init(&sh->sentinel);
+
+    for (i = 0; i < sh->trees; i++) {
+        sh->roots[i] = &sh->sentinel;
+    }
+
     ngx_queue_init(&sh->queue);
     ngx_queue_init(&sh->due);
 
@@ -766,9 +825,9 @@ ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool)
 static void
 ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit)
 {
+    ngx_uint_t                  i;
+    ngx_rbtree_t                tree;
     ngx_rbtree_node_t          *node;
-    ngx_http_slidewin_memo_t   *memo;
-    ngx_http_slidewin_node_t   *swn;
     ngx_http_slidewin_shctx_t  *sh;
 
     sh = visit->sh;
@@ -777,7 +836,7 @@ ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit)
     if (sh->links != NGX_HTTP_SLIDEWIN_LINKS_QUEUE) {
         ngx_slab_init(visit->zone->shpool);
 
-        /* the first allocation of a pool that held it before */
+        /* the first allocations of a pool that held them before */
 
         (void) ngx_http_slidewin_zone_format(visit->zone->shpool);
 
@@ -788,28 +847,44 @@ ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit)
     ngx_queue_init(&sh->queue);
     ngx_queue_init(&sh->due);
 
-    if (sh->rbtree.root != sh->rbtree.sentinel) {
+    for (i = 0; i < sh->trees; i++) {
 
-        for (node = ngx_rbtree_min(sh->rbtree.root, sh->rbtree.sentinel);
+        (void) ngx_http_slidewin_zone_tree(sh, (uint32_t) i, &tree);
+
+        if (tree.root == tree.sentinel) {
+            continue;
+        }
+
+        for (node = ngx_rbtree_min(tree.root, tree.sentinel);
              node;
-             node = ngx_rbtree_next(&sh->rbtree, node))
+             node = ngx_rbtree_next(&tree, node))
         {
-            swn = (ngx_http_slidewin_node_t *) node;
-            ngx_queue_insert_tail(&sh->queue, &swn->queue);
-
-            if (ngx_http_slidewin_node_counts(swn)) {
-                continue;
-            }
-
-            memo = ngx_http_slidewin_node_memo(swn);
-
-            if (memo->queue.next) {
-                ngx_queue_insert_tail(&sh->due, &memo->queue);
-            }
+            ngx_http_slidewin_zone_requeue(sh,
+                                           (ngx_http_slidewin_node_t *) node);
         }
     }
 
     sh->links = NGX_HTTP_SLIDEWIN_LINKS_SOUND;
+}
+
+
+static void
+ngx_http_slidewin_zone_requeue(ngx_http_slidewin_shctx_t *sh,
+    ngx_http_slidewin_node_t *node)
+{
+    ngx_http_slidewin_memo_t  *memo;
+
+    ngx_queue_insert_tail(&sh->queue, &node->queue);
+
+    if (ngx_http_slidewin_node_counts(node)) {
+        return;
+    }
+
+    memo = ngx_http_slidewin_node_memo(node);
+
+    if (memo->queue.next) {
+        ngx_queue_insert_tail(&sh->due, &memo->queue);
+    }
 }
 
 
@@ -916,7 +991,7 @@ ngx_http_slidewin_zone_die(ngx_http_slidewin_zone_t *zone, ngx_uint_t all)
     sh->queue.prev = NULL;
 
     if (all) {
-        sh->rbtree.root = NULL;
+        sh->roots = NULL;
     }
 
     (void) raise(SIGKILL);

@@ -1,6 +1,6 @@
 
 /*
- * A zone of shared memory: the clients of one policy in a tree, the least
+ * A zone of shared memory: the clients of one policy in trees, the least
  * recently seen last in a queue, under the zone's own lock.  It holds the
  * counts of the local store, and what a distributed policy remembers here.
  */
