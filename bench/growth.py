@@ -1,12 +1,14 @@
 """How the cost of a request grows with the clients and with the policies."""
 
 import contextlib
+import random
 
 from load import CONNECTIONS, Crowd, address, measure, request
-from servers import Nginx, Redis
+from servers import Nginx, Redis, cpu_seconds
 from variants import PLENTY
 
 CLIENTS = 1000, 1000000
+COMMANDS = 50000
 STORES = 'limit_req', 'local', 'redis'
 POLICIES = 1, 2, 4, 8
 
@@ -19,6 +21,17 @@ def fill(port, path, clients):
             crowd.ask([request(path, address(i + 1))
                        for i in range(start, min(start + step, clients))],
                       depth=64)
+
+
+def plain(redis, n):
+    """Redis CPU, in microseconds, of a command without a script that finds the
+    same keys and sets their time: what more of them cost Redis by itself."""
+    commands = [('GETEX', f'sw:{{{address(random.randrange(n) + 1)}}}:redis',
+                 'PX', 86400000) for _ in range(COMMANDS)]
+    cpu = cpu_seconds(redis.pid)
+    for start in range(0, COMMANDS, CONNECTIONS):
+        redis.connection.pipeline(commands[start:start + CONNECTIONS])
+    return (cpu_seconds(redis.pid) - cpu) / COMMANDS * 1e6
 
 
 def used(redis):
@@ -61,6 +74,9 @@ def clients(bench):
                 rows.append({'clients': n, 'store': store, 'round': turn,
                              **measure(nginx, redis, f'/{store}',
                                        f'uniform:{n}', bench.seconds)})
+                if store == 'redis':
+                    rows.append({'clients': n, 'store': 'plain', 'round': turn,
+                                 'redis_cpu': plain(redis, n)})
 
     return rows, resident
 

@@ -76,16 +76,19 @@ def algorithms(results):
 
 
 def clients(rows):
-    def middle(key, store, n):
-        return number(median(values(rows, key, store=store, clients=n)), 1)
+    def cell(key, measured, store, n):
+        return number(median(values(rows, key, store=store, clients=n))
+                      if key in measured else None, 1)
 
     return table(
         ['**clients**', 'worker CPU µs', 'Redis CPU µs'],
-        [[f'{title}, {n:,}', middle('cpu', store, n),
-          middle('redis_cpu', store, n) if store == 'redis' else '–']
-         for store, title in (('limit_req', '`limit_req`'),
-                              ('local', 'slidewin, shared memory'),
-                              ('redis', 'slidewin, Redis'))
+        [[f'{title}, {n:,}', *(cell(key, measured, store, n)
+                               for key in ('cpu', 'redis_cpu'))]
+         for store, title, *measured in (
+             ('limit_req', '`limit_req`', 'cpu'),
+             ('local', 'slidewin, shared memory', 'cpu'),
+             ('redis', 'slidewin, Redis', 'cpu', 'redis_cpu'),
+             ('plain', 'Redis alone, `GETEX` of the same keys', 'redis_cpu'))
          for n in CLIENTS])
 
 

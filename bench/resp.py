@@ -22,6 +22,12 @@ class Connection:
         self.socket.sendall(encode([str(word).encode() for word in words]))
         return self.reply()
 
+    def pipeline(self, commands):
+        self.socket.sendall(b''.join(
+            encode([str(word).encode() for word in words])
+            for words in commands))
+        return [self.reply() for _ in commands]
+
     def reply(self):
         """A number or a text: nothing that is asked here is answered by an
         array."""
@@ -32,7 +38,7 @@ class Connection:
         if kind == '+':
             return rest
         if kind == '$':
-            return self.reader.read(int(rest) + 2)[:-2].decode()
+            return self.reader.read(int(rest) + 2)[:-2].decode('latin-1')
         raise SystemExit(f'Redis says: {line}')
 
     def info(self, section):

@@ -77,7 +77,7 @@ my %results = (
         map { my $n = $_; map { {
             store => $_, clients => $n, round => $round,
             cpu => $n == 1000 ? 10 : 12, redis_cpu => 8
-        } } qw(limit_req local redis) } 1000, 1000000
+        } } qw(limit_req local redis plain) } 1000, 1000000
     } 0 .. 2],
     policies => [map { {
         policies => $_, round => 0, cpu => 10, redis_cpu => 8, calls => 1
@@ -117,6 +117,8 @@ my $table = slurp('table.md');
 like($table, qr{^\| nginx, no limiter \| 1,000/s \|.*\| 10\.0 µs \|}m,
      'a server without a limiter has its own figures');
 like($table, qr{^\| nginx, `return 429` \| 1,000/s}m, '... or a bare 429');
+like($table, qr{^\| Redis alone, .*, 1,000,000 \| – \| 8\.0 \|}m,
+     '... and so does Redis without the module');
 like($table, qr{^\| slidewin, Redis \| 0\.80 \|.*\| 1\.30 \| 5\.0 \| 0\.050}m,
      'a limiter has ratios');
 like($table, qr{^\| shared memory \| 960 \| 9,100 \| 1,100 \|$}m,
