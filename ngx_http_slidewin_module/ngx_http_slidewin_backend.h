@@ -49,7 +49,6 @@ typedef struct {
 struct ngx_http_slidewin_call_s {
     ngx_http_slidewin_claim_t **claims;
     ngx_uint_t                  n;
-    int64_t                     now;       /* ms, when it is asked to take */
     ngx_log_t                  *log;
 
     /* after NGX_AGAIN: once, from an event of the store's own */

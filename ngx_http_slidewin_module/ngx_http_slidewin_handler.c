@@ -106,7 +106,6 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
 
         ctx->deciding = 1;
 
-        ctx->call.now = ctx->started / 1000;
         ctx->call.log = r->connection->log;
         ctx->call.done = ngx_http_slidewin_resume;
         ctx->call.data = ctx;
@@ -534,8 +533,6 @@ ngx_http_slidewin_resume(ngx_http_slidewin_call_t *call, ngx_int_t rc)
     ctx = call->data;
 
     ctx->waiting = NULL;
-    ctx->call.now = ngx_http_slidewin_clock_ms();
-
     ngx_http_slidewin_answer(ctx, rc);
 
     ngx_http_slidewin_go_on(ctx);
@@ -595,7 +592,6 @@ ngx_http_slidewin_due(ngx_event_t *ev)
 
     ctx->stands = 0;
     ctx->started = ngx_http_slidewin_clock_us();
-    ctx->call.now = ctx->started / 1000;
 
     ngx_http_slidewin_go_on(ctx);
 }

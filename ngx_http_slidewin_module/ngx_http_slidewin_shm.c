@@ -79,7 +79,7 @@ ngx_http_slidewin_shm_take(ngx_http_slidewin_store_t *store,
 
     ngx_http_slidewin_shm_open(slots, call);
 
-    now = call->now;
+    now = ngx_http_slidewin_clock_ms();
     rc = NGX_OK;
 
     if (ngx_http_slidewin_shm_decide(slots, call->n, now)) {
@@ -113,12 +113,15 @@ ngx_http_slidewin_shm_take_one(ngx_http_slidewin_call_t *call)
     ngx_http_slidewin_slot_t    slot;
     ngx_http_slidewin_claim_t  *claim;
 
-    now = call->now;
     claim = call->claims[0];
 
     ngx_http_slidewin_shm_visit(&slot, claim);
 
     ngx_http_slidewin_zone_lock(&slot.visit);
+
+    /* not before: whoever had the lock meanwhile would be ahead of it */
+
+    now = ngx_http_slidewin_clock_ms();
 
     ngx_http_slidewin_shm_find(&slot, now);
 

@@ -13,7 +13,6 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_conf.h"
 #include "ngx_http_slidewin_module.h"
 #include "ngx_http_slidewin_shm.h"
@@ -200,7 +199,6 @@ ngx_http_slidewin_test_answer(ngx_event_t *ev)
     pending = ev->data;
     ts = pending->store->data;
     call = pending->call;
-    call->now = ngx_http_slidewin_clock_ms();
 
     rc = ts->fail ? NGX_ERROR
                   : ngx_http_slidewin_shm_backend.take(pending->store, call);
@@ -307,7 +305,6 @@ ngx_http_slidewin_test_key_handler(ngx_http_request_t *r)
 
     ask->call.claims = &ask->claims;
     ask->call.n = 1;
-    ask->call.now = ngx_http_slidewin_clock_ms();
     ask->call.log = r->connection->log;
     ask->call.done = ngx_http_slidewin_test_key_done;
     ask->call.data = ask;
