@@ -203,28 +203,28 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
 
     call = ngx_http_slidewin_redis_group_anybody(rcall);
     node = rcall->node;
-    cmd.argc = 0;
 
     if (rcall->verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_RESET) {
+        ngx_http_slidewin_redis_command(&cmd, 1 + call->n);
         ngx_http_slidewin_redis_arg(&cmd, "DEL", 3);
-        ngx_http_slidewin_redis_arg_keys(&cmd, node->redis, call, 0);
+        ngx_http_slidewin_redis_arg_keys(&cmd, node->redis, call);
 
     } else {
+        ngx_http_slidewin_redis_command(&cmd, 3 + call->n + 1);
 
         script = ngx_http_slidewin_redis_call_script(rcall->verb, call);
 
         if (rcall->retried) {
             text = ngx_http_slidewin_redis_scripts[script];
             ngx_http_slidewin_redis_arg(&cmd, "EVAL", 4);
-            ngx_http_slidewin_redis_arg(&cmd, (char *) text.data, text.len);
+            ngx_http_slidewin_redis_arg(&cmd, text.data, text.len);
 
         } else {
-            ngx_http_slidewin_redis_arg(&cmd, "EVALSHA", 7);
-            ngx_http_slidewin_redis_arg(&cmd, (char *) node->redis->sha[script],
-                                        NGX_HTTP_SLIDEWIN_REDIS_SHA_LEN);
+            ngx_http_slidewin_redis_arg_evalsha(&cmd, node->redis, script);
         }
 
-        ngx_http_slidewin_redis_arg_keys(&cmd, node->redis, call, 1);
+        ngx_http_slidewin_redis_arg_count(&cmd, call->n);
+        ngx_http_slidewin_redis_arg_keys(&cmd, node->redis, call);
 
         now = ngx_http_slidewin_redis_greet_time(&node->conn);
 

@@ -8,42 +8,125 @@
 #include "sw_slot.h"
 
 
+/* of an argument: its length, and what ends it */
+#define NGX_HTTP_SLIDEWIN_REDIS_ARG                                           \
+    (sizeof("$" CRLF) - 1 + NGX_SIZE_T_LEN + sizeof(CRLF) - 1)
+
+
+static void ngx_http_slidewin_redis_command_length(
+    ngx_http_slidewin_redis_command_t *cmd, u_char what, size_t n);
+static u_char *ngx_http_slidewin_redis_command_number(u_char *p, size_t n);
 static size_t ngx_http_slidewin_redis_key(char *text,
     ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_claim_t *claim);
-static u_char *ngx_http_slidewin_redis_command_length(u_char *p, u_char what,
-    size_t n);
 static ngx_uint_t ngx_http_slidewin_redis_all_or_none(
     ngx_http_slidewin_call_t *call, ngx_uint_t times,
     sw_proto_taken_t *taken);
 
 
+/* as hiredis would, but without an allocation and a format for each */
+
+void
+ngx_http_slidewin_redis_command(ngx_http_slidewin_redis_command_t *cmd,
+    ngx_uint_t argc)
+{
+    static u_char  buffer[NGX_HTTP_SLIDEWIN_REDIS_COMMAND_MAX];
+
+    cmd->data = buffer;
+    cmd->pos = buffer;
+    cmd->last = buffer + NGX_HTTP_SLIDEWIN_REDIS_COMMAND_MAX;
+    cmd->too_long = 0;
+
+    ngx_http_slidewin_redis_command_length(cmd, '*', argc);
+}
+
+
 void
 ngx_http_slidewin_redis_arg(ngx_http_slidewin_redis_command_t *cmd,
-    const char *arg, size_t len)
+    const void *arg, size_t len)
 {
-    cmd->argv[cmd->argc] = arg;
-    cmd->lens[cmd->argc] = len;
-    cmd->argc++;
+    if ((size_t) (cmd->last - cmd->pos) < NGX_HTTP_SLIDEWIN_REDIS_ARG + len) {
+        cmd->too_long = 1;
+        return;
+    }
+
+    ngx_http_slidewin_redis_command_length(cmd, '$', len);
+
+    cmd->pos = ngx_cpymem(cmd->pos, arg, len);
+    *cmd->pos++ = CR;
+    *cmd->pos++ = LF;
+}
+
+
+static void
+ngx_http_slidewin_redis_command_length(ngx_http_slidewin_redis_command_t *cmd,
+    u_char what, size_t n)
+{
+    *cmd->pos++ = what;
+    cmd->pos = ngx_http_slidewin_redis_command_number(cmd->pos, n);
+    *cmd->pos++ = CR;
+    *cmd->pos++ = LF;
+}
+
+
+static u_char *
+ngx_http_slidewin_redis_command_number(u_char *p, size_t n)
+{
+    u_char  digits[NGX_SIZE_T_LEN], *digit;
+
+    digit = digits;
+
+    do {
+        *digit++ = (u_char) ('0' + n % 10);
+        n /= 10;
+    } while (n);
+
+    do {
+        *p++ = *--digit;
+    } while (digit != digits);
+
+    return p;
+}
+
+
+ngx_int_t
+ngx_http_slidewin_redis_command_text(ngx_http_slidewin_redis_command_t *cmd,
+    ngx_str_t *text)
+{
+    text->data = cmd->data;
+    text->len = cmd->pos - cmd->data;
+
+    return cmd->too_long ? NGX_ERROR : NGX_OK;
+}
+
+
+void
+ngx_http_slidewin_redis_arg_evalsha(ngx_http_slidewin_redis_command_t *cmd,
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_redis_script_e script)
+{
+    cmd->pos = ngx_cpymem(cmd->pos, redis->evalsha[script],
+                          NGX_HTTP_SLIDEWIN_REDIS_EVALSHA_LEN);
+}
+
+
+void
+ngx_http_slidewin_redis_arg_count(ngx_http_slidewin_redis_command_t *cmd,
+    ngx_uint_t n)
+{
+    u_char  text[NGX_SIZE_T_LEN];
+
+    ngx_http_slidewin_redis_arg(cmd, text,
+                  ngx_http_slidewin_redis_command_number(text, n) - text);
 }
 
 
 void
 ngx_http_slidewin_redis_arg_keys(ngx_http_slidewin_redis_command_t *cmd,
-    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_call_t *call,
-    ngx_uint_t script)
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_call_t *call)
 {
-    char        *text;
-    size_t       len;
-    ngx_uint_t   i;
-
-    if (script) {
-        len = sw_proto_number(cmd->count, (int64_t) call->n);
-        ngx_http_slidewin_redis_arg(cmd, cmd->count, len);
-    }
+    char        text[NGX_HTTP_SLIDEWIN_REDIS_KEY];
+    ngx_uint_t  i;
 
     for (i = 0; i < call->n; i++) {
-        text = cmd->keys[i];
-
         ngx_http_slidewin_redis_arg(cmd, text,
                   ngx_http_slidewin_redis_key(text, redis, call->claims[i]));
     }
@@ -77,10 +160,13 @@ ngx_http_slidewin_redis_arg_take(ngx_http_slidewin_redis_command_t *cmd,
     int64_t now)
 {
     char                       *p;
+    char                        numbers[SW_PROTO_TAKE
+                                        + NGX_HTTP_SLIDEWIN_CLAIMS_MAX
+                                          * SW_PROTO_CLAIM];
     ngx_uint_t                  i;
     ngx_http_slidewin_claim_t  *claim;
 
-    p = sw_proto_put(cmd->numbers, number);
+    p = sw_proto_put(numbers, number);
     p = sw_proto_put(p, now);
     p = sw_proto_put(p, (int64_t) times);
 
@@ -92,7 +178,7 @@ ngx_http_slidewin_redis_arg_take(ngx_http_slidewin_redis_command_t *cmd,
         p = sw_proto_put(p, claim->ahead);
     }
 
-    ngx_http_slidewin_redis_arg(cmd, cmd->numbers, p - cmd->numbers);
+    ngx_http_slidewin_redis_arg(cmd, numbers, p - numbers);
 }
 
 
@@ -101,10 +187,13 @@ ngx_http_slidewin_redis_arg_give_back(ngx_http_slidewin_redis_command_t *cmd,
     ngx_http_slidewin_call_t *call, int64_t number, int64_t now)
 {
     char                       *p;
+    char                        numbers[SW_PROTO_GIVE_BACK
+                                        + NGX_HTTP_SLIDEWIN_CLAIMS_MAX
+                                          * SW_PROTO_CLAIM];
     ngx_uint_t                  i;
     ngx_http_slidewin_claim_t  *claim;
 
-    p = sw_proto_put(cmd->numbers, number);
+    p = sw_proto_put(numbers, number);
     p = sw_proto_put(p, now);
 
     for (i = 0; i < call->n; i++) {
@@ -114,69 +203,7 @@ ngx_http_slidewin_redis_arg_give_back(ngx_http_slidewin_redis_command_t *cmd,
         p = sw_proto_put(p, claim->verdict.stamp);
     }
 
-    ngx_http_slidewin_redis_arg(cmd, cmd->numbers, p - cmd->numbers);
-}
-
-
-/* as hiredis would, but without an allocation and a format for each */
-
-ngx_int_t
-ngx_http_slidewin_redis_command_text(ngx_http_slidewin_redis_command_t *cmd,
-    ngx_str_t *text)
-{
-    int      i;
-    size_t   len;
-    u_char  *p;
-
-    static u_char  buffer[NGX_HTTP_SLIDEWIN_REDIS_COMMAND_MAX];
-
-    len = sizeof("*") + NGX_SIZE_T_LEN + 2;
-
-    for (i = 0; i < cmd->argc; i++) {
-        len += sizeof("$") + NGX_SIZE_T_LEN + 2 + cmd->lens[i] + 2;
-    }
-
-    if (len > NGX_HTTP_SLIDEWIN_REDIS_COMMAND_MAX) {
-        return NGX_ERROR;
-    }
-
-    p = ngx_http_slidewin_redis_command_length(buffer, '*',
-                                               (size_t) cmd->argc);
-
-    for (i = 0; i < cmd->argc; i++) {
-        p = ngx_http_slidewin_redis_command_length(p, '$', cmd->lens[i]);
-        p = ngx_cpymem(p, cmd->argv[i], cmd->lens[i]);
-
-        *p++ = CR;
-        *p++ = LF;
-    }
-
-    text->data = buffer;
-    text->len = p - buffer;
-
-    return NGX_OK;
-}
-
-
-static u_char *
-ngx_http_slidewin_redis_command_length(u_char *p, u_char what, size_t n)
-{
-    u_char  digits[NGX_SIZE_T_LEN], *digit;
-
-    digit = digits + NGX_SIZE_T_LEN;
-
-    do {
-        *--digit = (u_char) ('0' + n % 10);
-        n /= 10;
-    } while (n);
-
-    *p++ = what;
-    p = ngx_cpymem(p, digit, digits + NGX_SIZE_T_LEN - digit);
-
-    *p++ = CR;
-    *p++ = LF;
-
-    return p;
+    ngx_http_slidewin_redis_arg(cmd, numbers, p - numbers);
 }
 
 

@@ -13,9 +13,6 @@
 #include "sw_proto.h"
 
 
-/* EVALSHA sha n, the keys, the numbers */
-#define NGX_HTTP_SLIDEWIN_REDIS_ARGS  (3 + NGX_HTTP_SLIDEWIN_CLAIMS_MAX + 1)
-
 /* a script, the keys and the numbers */
 #define NGX_HTTP_SLIDEWIN_REDIS_COMMAND_MAX  65536
 
@@ -24,28 +21,35 @@
      + NGX_HTTP_SLIDEWIN_NAME_MAX)
 
 
-/* a command while it is put together */
+/* a command while it is written out, where the last one was */
 
 typedef struct {
-    int                              argc;
-    const char                      *argv[NGX_HTTP_SLIDEWIN_REDIS_ARGS];
-    size_t                           lens[NGX_HTTP_SLIDEWIN_REDIS_ARGS];
-    char                             count[SW_PROTO_TEXT];
-    char                             numbers[SW_PROTO_TAKE
-                                             + NGX_HTTP_SLIDEWIN_CLAIMS_MAX
-                                               * SW_PROTO_CLAIM];
-    char                             keys[NGX_HTTP_SLIDEWIN_CLAIMS_MAX]
-                                         [NGX_HTTP_SLIDEWIN_REDIS_KEY];
+    u_char                          *data;
+    u_char                          *pos;
+    u_char                          *last;
+    unsigned                         too_long:1;
 } ngx_http_slidewin_redis_command_t;
 
 
-void ngx_http_slidewin_redis_arg(ngx_http_slidewin_redis_command_t *cmd,
-    const char *arg, size_t len);
+/* begins one of so many arguments, its name included */
+void ngx_http_slidewin_redis_command(ngx_http_slidewin_redis_command_t *cmd,
+    ngx_uint_t argc);
 
-/* the keys of the call, with how many they are if it is a script's */
+void ngx_http_slidewin_redis_arg(ngx_http_slidewin_redis_command_t *cmd,
+    const void *arg, size_t len);
+
+/* the script is the one of this digest */
+void ngx_http_slidewin_redis_arg_evalsha(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_redis_t *redis,
+    ngx_http_slidewin_redis_script_e script);
+
+/* of a script: how many keys it has */
+void ngx_http_slidewin_redis_arg_count(ngx_http_slidewin_redis_command_t *cmd,
+    ngx_uint_t n);
+
+/* the keys of the call */
 void ngx_http_slidewin_redis_arg_keys(ngx_http_slidewin_redis_command_t *cmd,
-    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_call_t *call,
-    ngx_uint_t script);
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_call_t *call);
 
 /* the call is that of each of so many requests; now is the time there */
 void ngx_http_slidewin_redis_arg_take(ngx_http_slidewin_redis_command_t *cmd,

@@ -71,7 +71,7 @@ ngx_http_slidewin_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf)
 {
     char                             *rv;
-    u_char                            digest[SW_KEY_DIGEST];
+    u_char                            digest[SW_KEY_DIGEST], *p;
     ngx_str_t                        *value;
     ngx_uint_t                        i;
     ngx_http_slidewin_store_t        *store;
@@ -138,7 +138,12 @@ ngx_http_slidewin_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd,
         ngx_http_slidewin_digest(digest,
                                  ngx_http_slidewin_redis_scripts[i].data,
                                  ngx_http_slidewin_redis_scripts[i].len);
-        (void) ngx_hex_dump(redis->sha[i], digest, SW_KEY_DIGEST);
+
+        p = ngx_cpymem(redis->evalsha[i], NGX_HTTP_SLIDEWIN_REDIS_EVALSHA,
+                       sizeof(NGX_HTTP_SLIDEWIN_REDIS_EVALSHA) - 1);
+        p = ngx_hex_dump(p, digest, SW_KEY_DIGEST);
+        *p++ = CR;
+        *p = LF;
     }
 
     return ngx_http_slidewin_conf_add_store(cf, store);

@@ -11,7 +11,11 @@
 #include "sw_breaker.h"
 
 
-#define NGX_HTTP_SLIDEWIN_REDIS_SHA_LEN   40
+/* what is the same each time that a script is asked for: before its digest */
+#define NGX_HTTP_SLIDEWIN_REDIS_EVALSHA                                       \
+    "$7" CRLF "EVALSHA" CRLF "$40" CRLF
+#define NGX_HTTP_SLIDEWIN_REDIS_EVALSHA_LEN                                   \
+    (sizeof(NGX_HTTP_SLIDEWIN_REDIS_EVALSHA CRLF) - 1 + 40)
 
 
 typedef struct ngx_http_slidewin_redis_s  ngx_http_slidewin_redis_t;
@@ -58,8 +62,9 @@ struct ngx_http_slidewin_redis_s {
     ngx_http_slidewin_redis_cluster_t  *cluster;   /* NULL: it is the node */
     ngx_msec_t                          timeout;
     ngx_str_t                           prefix;
-    u_char                              sha[NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS]
-                                           [NGX_HTTP_SLIDEWIN_REDIS_SHA_LEN];
+    u_char                              evalsha
+                                       [NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS]
+                                       [NGX_HTTP_SLIDEWIN_REDIS_EVALSHA_LEN];
     int64_t                             number;    /* of the last call */
     ngx_uint_t                          amended;   /* changes so far */
     ngx_rbtree_t                        groups;    /* of checks under way */

@@ -4,9 +4,6 @@
 #include "sw_rate.h"
 #include "sw_slices.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 
 static int sw_proto_taken(const int64_t *numbers, const sw_policy_t *policy,
     const sw_proto_asked_t *asked, sw_proto_taken_t *taken);
@@ -15,13 +12,6 @@ static int sw_proto_state(sw_state_t *state, const int64_t *numbers,
 static int64_t *sw_proto_newest(sw_state_t *state, const sw_policy_t *policy);
 static int sw_proto_log(const int64_t *numbers, const sw_policy_t *policy,
     int64_t now, int64_t cost, int64_t back, sw_verdict_t *verdict);
-
-
-size_t
-sw_proto_number(char text[SW_PROTO_TEXT], int64_t number)
-{
-    return (size_t) snprintf(text, SW_PROTO_TEXT, "%" PRId64, number);
-}
 
 
 const char *
@@ -39,20 +29,6 @@ sw_proto_algorithm(sw_algorithm_e algorithm)
 
 
 char *
-sw_proto_put(char *p, int64_t number)
-{
-    int  i;
-
-    for (i = 0; i < SW_PROTO_NUMBER; i++) {
-        *p++ = (char) (number & 0xff);
-        number >>= 8;
-    }
-
-    return p;
-}
-
-
-char *
 sw_proto_put_policy(char *p, const sw_policy_t *policy, int64_t cost)
 {
     *p++ = sw_proto_algorithm(policy->algorithm)[0];
@@ -62,22 +38,6 @@ sw_proto_put_policy(char *p, const sw_policy_t *policy, int64_t cost)
     p = sw_proto_put(p, policy->slices);
 
     return sw_proto_put(p, cost);
-}
-
-
-int64_t
-sw_proto_get(const char *p)
-{
-    int      i;
-    int64_t  number;
-
-    number = 0;
-
-    for (i = SW_PROTO_NUMBER - 1; i >= 0; i--) {
-        number = number << 8 | (unsigned char) p[i];
-    }
-
-    return number;
 }
 
 
@@ -103,12 +63,14 @@ sw_proto_verdict(const int64_t *numbers, const sw_policy_t *policy,
     int64_t now, const sw_proto_asked_t *asked, int64_t nth,
     sw_proto_taken_t *taken, sw_verdict_t *verdict)
 {
-    size_t           i;
+    size_t           i, n;
     int64_t          units, cost, back, room, *newest;
     sw_state_t      *state;
     sw_any_state_t   space;
 
-    for (i = 0; i < sw_proto_numbers(policy); i++) {
+    n = sw_proto_numbers(policy);
+
+    for (i = 0; i < n; i++) {
         if (numbers[i] < 0 || numbers[i] > SW_PRODUCT_MAX) {
             return SW_ERROR;
         }

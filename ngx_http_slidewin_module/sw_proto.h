@@ -15,7 +15,6 @@
 
 
 #define SW_PROTO_NUMBER     7     /* bytes of a number */
-#define SW_PROTO_TEXT       21    /* of one as text, with its end */
 
 /* bytes of an argument: before the policies, and of each */
 #define SW_PROTO_TAKE       (3 * SW_PROTO_NUMBER)
@@ -46,18 +45,53 @@ typedef struct {
 } sw_proto_taken_t;
 
 
-/* a number as a terminated text; returns its length */
-size_t sw_proto_number(char text[SW_PROTO_TEXT], int64_t number);
-
 /* the letter of an algorithm */
 const char *sw_proto_algorithm(sw_algorithm_e algorithm);
 
-/* as part of an argument; both return where the next part goes */
-char *sw_proto_put(char *p, int64_t number);
+/*
+ * As part of an argument; both return where the next part goes.  Byte by byte,
+ * the lowest first, in a way that a compiler makes few instructions of.
+ */
+
+static inline char *
+sw_proto_put(char *p, int64_t number)
+{
+    uint32_t  low, high;
+
+    low = (uint32_t) number;
+    high = (uint32_t) (number >> 32);
+
+    p[0] = (char) low;
+    p[1] = (char) (low >> 8);
+    p[2] = (char) (low >> 16);
+    p[3] = (char) (low >> 24);
+    p[4] = (char) high;
+    p[5] = (char) (high >> 8);
+    p[6] = (char) (high >> 16);
+
+    return p + SW_PROTO_NUMBER;
+}
+
+
 char *sw_proto_put_policy(char *p, const sw_policy_t *policy, int64_t cost);
 
 /* a number of a reply */
-int64_t sw_proto_get(const char *p);
+
+static inline int64_t
+sw_proto_get(const char *p)
+{
+    uint32_t              low, high;
+    const unsigned char  *u;
+
+    u = (const unsigned char *) p;
+
+    low = u[0] | (uint32_t) u[1] << 8 | (uint32_t) u[2] << 16
+          | (uint32_t) u[3] << 24;
+    high = u[4] | (uint32_t) u[5] << 8 | (uint32_t) u[6] << 16;
+
+    return (int64_t) ((uint64_t) high << 32 | low);
+}
+
 
 /* how many numbers of the reply are about a policy */
 size_t sw_proto_numbers(const sw_policy_t *policy);

@@ -74,33 +74,9 @@ static void
 texts(void)
 {
     int          i, good;
-    char         text[SW_PROTO_TEXT], bytes[SW_PROTO_POLICY + 1];
+    char         bytes[SW_PROTO_POLICY + 1];
     int64_t      number;
     sw_policy_t  policy;
-
-    static const struct {
-        int64_t      number;
-        const char  *text;
-    } numbers[] = {
-        { 0, "0" },
-        { 1, "1" },
-        { -1, "-1" },
-        { 9007199254740991, "9007199254740991" },
-        { INT64_MAX, "9223372036854775807" },
-        { INT64_MIN, "-9223372036854775808" },
-    };
-
-    good = 1;
-
-    for (i = 0; i < 6; i++) {
-        memset(text, 'x', sizeof(text));
-        good = good
-               && sw_proto_number(text, numbers[i].number)
-                  == strlen(numbers[i].text)
-               && strcmp(text, numbers[i].text) == 0;
-    }
-
-    tap_ok(good, "numbers as text");
 
     good = 1;
 
