@@ -89,6 +89,7 @@ ngx_http_slidewin_redis_group(ngx_http_slidewin_store_t *store,
 static ngx_int_t
 ngx_http_slidewin_redis_init_process(ngx_http_slidewin_store_t *store)
 {
+    ngx_uint_t                        i;
     ngx_http_slidewin_redis_t        *redis;
     ngx_http_slidewin_redis_place_t  *place;
 
@@ -101,7 +102,9 @@ ngx_http_slidewin_redis_init_process(ngx_http_slidewin_store_t *store)
 
     redis->number = (int64_t) (ngx_pid & 0xfffff) << 32;
 
-    ngx_rbtree_init(&redis->groups, &redis->none, ngx_str_rbtree_insert_value);
+    for (i = 0; i < NGX_HTTP_SLIDEWIN_REDIS_GROUPS; i++) {
+        ngx_queue_init(&redis->groups[i]);
+    }
 
     if (redis->cluster) {
         ngx_http_slidewin_redis_cluster_start(redis->cluster);

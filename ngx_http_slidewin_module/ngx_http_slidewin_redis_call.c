@@ -13,6 +13,14 @@
 #include "ngx_http_slidewin_redis_reply.h"
 
 
+/* room for the name of a check, by one policy or two */
+#define NGX_HTTP_SLIDEWIN_REDIS_CALL_NAME  256
+
+
+static ngx_http_slidewin_redis_call_t *ngx_http_slidewin_redis_call_create(
+    ngx_str_t *name, ngx_log_t *log);
+static void ngx_http_slidewin_redis_call_free(
+    ngx_http_slidewin_redis_call_t *rcall);
 static ngx_int_t ngx_http_slidewin_redis_call_submit(
     ngx_http_slidewin_redis_call_t *rcall);
 static ngx_uint_t *ngx_http_slidewin_redis_call_under_way(
@@ -34,6 +42,9 @@ static void ngx_http_slidewin_redis_call_stay(
     ngx_http_slidewin_redis_call_t *rcall);
 static void ngx_http_slidewin_redis_call_unsent(
     ngx_http_slidewin_redis_call_t *rcall);
+
+
+static ngx_http_slidewin_redis_call_t  *ngx_http_slidewin_redis_calls_spare;
 
 
 ngx_int_t
@@ -58,7 +69,7 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
         return NGX_ERROR;
     }
 
-    ngx_str_null(&name);
+    ngx_str_set(&name, "");
 
     /* one that tries out whether the node is well goes by itself */
 
@@ -66,8 +77,7 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
         ngx_http_slidewin_redis_group_name(call, &name);
     }
 
-    rcall = ngx_calloc(sizeof(ngx_http_slidewin_redis_call_t) + name.len,
-                       call->log);
+    rcall = ngx_http_slidewin_redis_call_create(&name, call->log);
     if (rcall == NULL) {
         if (check) {
             ngx_http_slidewin_redis_node_unheard(node);
@@ -82,21 +92,12 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
     rcall->verb = verb;
     rcall->slot = slot;
     rcall->number = ++redis->number;
-    rcall->event.handler = ngx_http_slidewin_redis_call_event;
-    rcall->event.data = rcall;
-    rcall->event.log = ngx_cycle->log;
-
-    ngx_queue_init(&rcall->passengers);
-    ngx_queue_init(&rcall->followers);
 
     leader = NULL;
 
     if (name.len) {
-        rcall->group.str.len = name.len;
-        rcall->group.str.data = (u_char *) &rcall[1];
-        rcall->group.node.key = ngx_murmur_hash2(name.data, name.len);
-        ngx_memcpy(&rcall[1], name.data, name.len);
-
+        rcall->hash = ngx_murmur_hash2(call->claims[0]->key.data,
+                                       call->claims[0]->key.len);
         leader = ngx_http_slidewin_redis_group_leader(rcall);
     }
 
@@ -105,7 +106,7 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
         rcall->follows = 1;
 
     } else if (ngx_http_slidewin_redis_call_submit(rcall) != NGX_OK) {
-        ngx_free(rcall);
+        ngx_http_slidewin_redis_call_free(rcall);
         return NGX_ERROR;
 
     } else {
@@ -118,6 +119,61 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
     ngx_add_timer(&rcall->event, redis->timeout);
 
     return NGX_AGAIN;
+}
+
+
+/* one whose name is not unusually long is kept for the next call */
+
+static ngx_http_slidewin_redis_call_t *
+ngx_http_slidewin_redis_call_create(ngx_str_t *name, ngx_log_t *log)
+{
+    size_t                           room;
+    ngx_http_slidewin_redis_call_t  *rcall;
+
+    rcall = ngx_http_slidewin_redis_calls_spare;
+    room = ngx_max(name->len, NGX_HTTP_SLIDEWIN_REDIS_CALL_NAME);
+
+    if (rcall && room == NGX_HTTP_SLIDEWIN_REDIS_CALL_NAME) {
+        ngx_http_slidewin_redis_calls_spare = rcall->event.data;
+
+    } else {
+        rcall = ngx_alloc(sizeof(ngx_http_slidewin_redis_call_t) + room, log);
+        if (rcall == NULL) {
+            return NULL;
+        }
+    }
+
+    ngx_memzero(rcall, sizeof(ngx_http_slidewin_redis_call_t));
+
+    rcall->event.handler = ngx_http_slidewin_redis_call_event;
+    rcall->event.data = rcall;
+    rcall->event.log = ngx_cycle->log;
+
+    ngx_queue_init(&rcall->passengers);
+    ngx_queue_init(&rcall->followers);
+
+    rcall->name.len = name->len;
+    rcall->name.data = (u_char *) &rcall[1];
+    ngx_memcpy(rcall->name.data, name->data, name->len);
+
+    return rcall;
+}
+
+
+static void
+ngx_http_slidewin_redis_call_free(ngx_http_slidewin_redis_call_t *rcall)
+{
+#if !(NGX_DEBUG_PALLOC)
+
+    if (rcall->name.len <= NGX_HTTP_SLIDEWIN_REDIS_CALL_NAME) {
+        rcall->event.data = ngx_http_slidewin_redis_calls_spare;
+        ngx_http_slidewin_redis_calls_spare = rcall;
+        return;
+    }
+
+#endif
+
+    ngx_free(rcall);
 }
 
 
@@ -352,16 +408,12 @@ static void
 ngx_http_slidewin_redis_call_finish(ngx_http_slidewin_redis_call_t *rcall,
     ngx_int_t rc)
 {
-    ngx_uint_t                       refused;
-    ngx_queue_t                      passengers, followers;
-    ngx_http_slidewin_redis_node_t  *node;
+    ngx_uint_t   refused;
+    ngx_queue_t  passengers, followers;
 
-    node = rcall->node;
     refused = (rc == NGX_OK && ngx_http_slidewin_redis_group_refuse(rcall));
 
-    if (rcall->leads) {
-        ngx_rbtree_delete(&node->redis->groups, &rcall->group.node);
-    }
+    ngx_http_slidewin_redis_group_leave(rcall);
 
     ngx_queue_init(&passengers);
     ngx_queue_add(&passengers, &rcall->passengers);
@@ -445,7 +497,7 @@ ngx_http_slidewin_redis_call_end(ngx_http_slidewin_redis_call_t *rcall,
     }
 
     if (rcall->call == NULL) {
-        ngx_free(rcall);
+        ngx_http_slidewin_redis_call_free(rcall);
         return;
     }
 
@@ -473,7 +525,7 @@ ngx_http_slidewin_redis_call_event(ngx_event_t *ev)
     rc = rcall->rc;
     call = rcall->call;
 
-    ngx_free(rcall);
+    ngx_http_slidewin_redis_call_free(rcall);
 
     call->pending = NULL;
     call->done(call, rc);
@@ -555,7 +607,7 @@ ngx_http_slidewin_redis_call_cancel(ngx_http_slidewin_store_t *store,
 
     if (rcall->answered) {
         ngx_delete_posted_event(&rcall->event);
-        ngx_free(rcall);
+        ngx_http_slidewin_redis_call_free(rcall);
 
     } else if (rcall->follows) {
         ngx_http_slidewin_redis_call_stay(rcall);

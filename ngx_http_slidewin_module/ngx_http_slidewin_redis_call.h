@@ -33,7 +33,9 @@ typedef struct {
                                                  * of those not yet sent */
     ngx_queue_t                      passengers;
     ngx_queue_t                      followers;
-    ngx_str_node_t                   group;     /* an empty name: it is alone */
+    ngx_queue_t                      group;     /* of names of a like hash */
+    ngx_str_t                        name;      /* empty: it is alone */
+    uint32_t                         hash;
     ngx_uint_t                       times;     /* with its passengers */
     ngx_uint_t                       amended;   /* changes sent before it */
     ngx_http_slidewin_redis_node_t  *node;

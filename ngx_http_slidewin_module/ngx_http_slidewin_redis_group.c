@@ -11,6 +11,8 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_GROUP_NAME_MAX  2048
 
 
+static ngx_queue_t *ngx_http_slidewin_redis_group(
+    ngx_http_slidewin_redis_call_t *rcall);
 static ngx_http_slidewin_call_t *ngx_http_slidewin_redis_group_last(
     ngx_http_slidewin_redis_call_t *rcall);
 
@@ -61,23 +63,56 @@ ngx_http_slidewin_redis_group_name(ngx_http_slidewin_call_t *call,
 ngx_http_slidewin_redis_call_t *
 ngx_http_slidewin_redis_group_leader(ngx_http_slidewin_redis_call_t *rcall)
 {
-    ngx_str_node_t  *sn;
+    ngx_queue_t                     *q, *group;
+    ngx_http_slidewin_redis_call_t  *leader;
 
-    sn = ngx_str_rbtree_lookup(&rcall->node->redis->groups, &rcall->group.str,
-                               (uint32_t) rcall->group.node.key);
+    group = ngx_http_slidewin_redis_group(rcall);
 
-    return sn ? ngx_rbtree_data(&sn->node, ngx_http_slidewin_redis_call_t,
-                                group.node)
-              : NULL;
+    for (q = ngx_queue_head(group);
+         q != ngx_queue_sentinel(group);
+         q = ngx_queue_next(q))
+    {
+        leader = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, group);
+
+        if (leader->hash == rcall->hash
+            && leader->name.len == rcall->name.len
+            && ngx_memcmp(leader->name.data, rcall->name.data,
+                          rcall->name.len)
+               == 0)
+        {
+            return leader;
+        }
+    }
+
+    return NULL;
+}
+
+
+static ngx_queue_t *
+ngx_http_slidewin_redis_group(ngx_http_slidewin_redis_call_t *rcall)
+{
+    return &rcall->node->redis->groups[rcall->hash
+                                       % NGX_HTTP_SLIDEWIN_REDIS_GROUPS];
 }
 
 
 void
 ngx_http_slidewin_redis_group_lead(ngx_http_slidewin_redis_call_t *rcall)
 {
-    if (rcall->group.str.len) {
+    if (rcall->name.len) {
         rcall->leads = 1;
-        ngx_rbtree_insert(&rcall->node->redis->groups, &rcall->group.node);
+        ngx_queue_insert_head(ngx_http_slidewin_redis_group(rcall),
+                              &rcall->group);
+    }
+}
+
+
+void
+ngx_http_slidewin_redis_group_leave(ngx_http_slidewin_redis_call_t *rcall)
+{
+    if (rcall->leads) {
+        rcall->leads = 0;
+        ngx_queue_remove(&rcall->group);
     }
 }
 

@@ -22,8 +22,10 @@ void ngx_http_slidewin_redis_group_name(ngx_http_slidewin_call_t *call,
 ngx_http_slidewin_redis_call_t *ngx_http_slidewin_redis_group_leader(
     ngx_http_slidewin_redis_call_t *rcall);
 
-/* from now on those that ask for the same follow it */
+/* from now on those that ask for the same follow it, or do not any more */
 void ngx_http_slidewin_redis_group_lead(
+    ngx_http_slidewin_redis_call_t *rcall);
+void ngx_http_slidewin_redis_group_leave(
     ngx_http_slidewin_redis_call_t *rcall);
 
 /* those that follow it so far come along */

@@ -18,6 +18,10 @@
     (sizeof(NGX_HTTP_SLIDEWIN_REDIS_EVALSHA CRLF) - 1 + 40)
 
 
+/* lists that the names of checks under way are spread over */
+#define NGX_HTTP_SLIDEWIN_REDIS_GROUPS  256
+
+
 typedef struct ngx_http_slidewin_redis_s  ngx_http_slidewin_redis_t;
 typedef struct ngx_http_slidewin_redis_cluster_s
     ngx_http_slidewin_redis_cluster_t;
@@ -67,8 +71,8 @@ struct ngx_http_slidewin_redis_s {
                                        [NGX_HTTP_SLIDEWIN_REDIS_EVALSHA_LEN];
     int64_t                             number;    /* of the last call */
     ngx_uint_t                          amended;   /* changes so far */
-    ngx_rbtree_t                        groups;    /* of checks under way */
-    ngx_rbtree_node_t                   none;
+    ngx_queue_t                         groups     /* of checks under way */
+                                         [NGX_HTTP_SLIDEWIN_REDIS_GROUPS];
 };
 
 
