@@ -6,6 +6,7 @@
 #include "ngx_http_slidewin_redis_call.h"
 #include "ngx_http_slidewin_redis_cluster.h"
 #include "ngx_http_slidewin_redis_command.h"
+#include "ngx_http_slidewin_redis_deadline.h"
 #include "ngx_http_slidewin_redis_node.h"
 
 
@@ -101,6 +102,8 @@ ngx_http_slidewin_redis_init_process(ngx_http_slidewin_store_t *store)
      */
 
     redis->number = (int64_t) (ngx_pid & 0xfffff) << 32;
+
+    ngx_http_slidewin_redis_deadlines_init(redis);
 
     for (i = 0; i < NGX_HTTP_SLIDEWIN_REDIS_GROUPS; i++) {
         ngx_queue_init(&redis->groups[i]);

@@ -7,6 +7,7 @@
 #include "ngx_http_slidewin_redis_call.h"
 #include "ngx_http_slidewin_redis_cluster.h"
 #include "ngx_http_slidewin_redis_command.h"
+#include "ngx_http_slidewin_redis_deadline.h"
 #include "ngx_http_slidewin_redis_group.h"
 #include "ngx_http_slidewin_redis_greet.h"
 #include "ngx_http_slidewin_redis_node.h"
@@ -36,8 +37,6 @@ static void ngx_http_slidewin_redis_call_finish(
 static void ngx_http_slidewin_redis_calls_proceed(ngx_queue_t *followers);
 static void ngx_http_slidewin_redis_calls_end(ngx_queue_t *calls, ngx_int_t rc);
 static void ngx_http_slidewin_redis_call_event(ngx_event_t *ev);
-static void ngx_http_slidewin_redis_call_overdue(
-    ngx_http_slidewin_redis_call_t *rcall);
 static void ngx_http_slidewin_redis_call_stay(
     ngx_http_slidewin_redis_call_t *rcall);
 static void ngx_http_slidewin_redis_call_unsent(
@@ -116,7 +115,7 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
     *ngx_http_slidewin_redis_call_under_way(rcall) += 1;
     call->pending = rcall;
 
-    ngx_add_timer(&rcall->event, redis->timeout);
+    ngx_http_slidewin_redis_deadline_set(rcall);
 
     return NGX_AGAIN;
 }
@@ -244,7 +243,7 @@ ngx_http_slidewin_redis_call_under_way(ngx_http_slidewin_redis_call_t *rcall)
 ngx_int_t
 ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
 {
-    int64_t                             now;
+    int64_t                             now, theirs;
     ngx_str_t                           text;
     ngx_queue_t                        *q;
     ngx_http_slidewin_call_t           *call;
@@ -259,6 +258,7 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
 
     call = ngx_http_slidewin_redis_group_anybody(rcall);
     node = rcall->node;
+    now = ngx_http_slidewin_clock_us();
 
     if (rcall->verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_RESET) {
         ngx_http_slidewin_redis_command(&cmd, 1 + call->n);
@@ -282,14 +282,14 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
         ngx_http_slidewin_redis_arg_count(&cmd, call->n);
         ngx_http_slidewin_redis_arg_keys(&cmd, node->redis, call);
 
-        now = ngx_http_slidewin_redis_greet_time(&node->conn);
+        theirs = ngx_http_slidewin_redis_greet_time(&node->conn, now);
 
         if (script == NGX_HTTP_SLIDEWIN_REDIS_GIVE_BACK) {
             ngx_http_slidewin_redis_arg_give_back(&cmd, call, rcall->number,
-                                                  now);
+                                                  theirs);
         } else {
             ngx_http_slidewin_redis_arg_take(&cmd, call, rcall->times,
-                                             rcall->number, now);
+                                             rcall->number, theirs);
         }
     }
 
@@ -314,7 +314,7 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
     }
 
     rcall->sent = 1;
-    rcall->sent_at = ngx_http_slidewin_clock_us();
+    rcall->sent_at = now;
 
     node->redis->amended += rcall->amends;
     rcall->amended = node->redis->amended;
@@ -492,9 +492,7 @@ ngx_http_slidewin_redis_call_end(ngx_http_slidewin_redis_call_t *rcall,
     rcall->follows = 0;
     rcall->sent = 0;
 
-    if (rcall->event.timer_set) {
-        ngx_del_timer(&rcall->event);
-    }
+    ngx_http_slidewin_redis_deadline_clear(rcall);
 
     if (rcall->call == NULL) {
         ngx_http_slidewin_redis_call_free(rcall);
@@ -539,7 +537,7 @@ ngx_http_slidewin_redis_call_event(ngx_event_t *ev)
  * was sent late, behind another or after a redirect, goes on watching it.
  */
 
-static void
+void
 ngx_http_slidewin_redis_call_overdue(ngx_http_slidewin_redis_call_t *rcall)
 {
     int64_t                          left;
@@ -555,7 +553,7 @@ ngx_http_slidewin_redis_call_overdue(ngx_http_slidewin_redis_call_t *rcall)
 
     if (rcall->sent && !rcall->overdue) {
         rcall->overdue = 1;
-        ngx_add_timer(&rcall->event, 1);
+        ngx_http_slidewin_redis_deadline_again(rcall, 1);
         return;
     }
 
@@ -577,7 +575,7 @@ ngx_http_slidewin_redis_call_overdue(ngx_http_slidewin_redis_call_t *rcall)
                - (ngx_http_slidewin_clock_us() - rcall->sent_at) / 1000;
 
         if (left > 0) {
-            ngx_add_timer(&rcall->event, (ngx_msec_t) left);
+            ngx_http_slidewin_redis_deadline_again(rcall, (ngx_msec_t) left);
 
         } else {
             ngx_http_slidewin_redis_node_silent(node);

@@ -28,7 +28,10 @@ typedef enum {
  */
 
 typedef struct {
-    ngx_event_t                      event;     /* the deadline, the answer */
+    ngx_event_t                      event;     /* the answer; that it is
+                                                 * overdue for longer */
+    ngx_queue_t                      deadline;
+    ngx_msec_t                       due;
     ngx_queue_t                      queue;     /* of one of those below, or
                                                  * of those not yet sent */
     ngx_queue_t                      passengers;
@@ -54,6 +57,7 @@ typedef struct {
     unsigned                         retried:1;
     unsigned                         asking:1;
     unsigned                         moved:1;   /* sent on, or to be */
+    unsigned                         timed:1;   /* has a deadline */
     unsigned                         overdue:1;
     unsigned                         late:1;
 } ngx_http_slidewin_redis_call_t;
@@ -95,6 +99,10 @@ void ngx_http_slidewin_redis_call_book(ngx_http_slidewin_redis_call_t *rcall,
 /* it is done, by itself and not for those it stands for */
 void ngx_http_slidewin_redis_call_end(ngx_http_slidewin_redis_call_t *rcall,
     ngx_int_t rc);
+
+/* it was not answered in time */
+void ngx_http_slidewin_redis_call_overdue(
+    ngx_http_slidewin_redis_call_t *rcall);
 
 /* it will not be answered */
 void ngx_http_slidewin_redis_call_mute(

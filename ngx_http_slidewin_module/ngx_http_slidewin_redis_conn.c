@@ -450,7 +450,7 @@ ngx_http_slidewin_redis_conn_received(ngx_http_slidewin_redis_conn_t *c)
         return;
     }
 
-    c->heard = ngx_http_slidewin_clock_us();
+    c->heard = c->read_at;
     c->pending--;
 
     if (c->pending) {
@@ -535,6 +535,7 @@ ngx_http_slidewin_redis_conn_readable(ngx_http_slidewin_redis_event_t *e)
     ngx_http_slidewin_redis_conn_t  *c;
 
     c = (ngx_http_slidewin_redis_conn_t *) e;
+    c->read_at = ngx_http_slidewin_clock_us();
 
     if (!(e->context->c.flags & REDIS_CONNECTED)) {
         return;

@@ -50,7 +50,8 @@ struct ngx_http_slidewin_redis_conn_s {
     ngx_uint_t                        attempts;    /* in vain */
     ngx_uint_t                        losses;      /* since it was proven */
     int64_t                           pause;
-    int64_t                           heard;       /* us, the last reply */
+    int64_t                           read_at;     /* us */
+    int64_t                           heard;       /* the last whole reply */
     int64_t                           clock;       /* us, ours to theirs */
     int64_t                           clock_error;
     int64_t                           clock_asked;

@@ -328,12 +328,10 @@ ngx_http_slidewin_redis_greet_set_clock(ngx_http_slidewin_redis_conn_t *c,
 
 
 int64_t
-ngx_http_slidewin_redis_greet_time(ngx_http_slidewin_redis_conn_t *c)
+ngx_http_slidewin_redis_greet_time(ngx_http_slidewin_redis_conn_t *c,
+    int64_t now)
 {
-    int64_t      now;
     const char  *argv[1];
-
-    now = ngx_http_slidewin_clock_us();
 
     if (!c->asking_clock
         && now - c->clock_asked >= NGX_HTTP_SLIDEWIN_REDIS_CLOCK_US)

@@ -71,8 +71,9 @@ ngx_http_slidewin_redis_node_open(ngx_http_slidewin_redis_node_t *node,
 
     return node->calls < NGX_HTTP_SLIDEWIN_REDIS_CALLS_MAX
            && !(node->conn.doubtful && node->calls)
-           && sw_breaker_allows(&node->breaker,
-                                ngx_http_slidewin_clock_ms());
+           && (node->breaker.state == SW_BREAKER_CLOSED
+               || sw_breaker_allows(&node->breaker,
+                                    ngx_http_slidewin_clock_ms()));
 }
 
 

@@ -71,6 +71,8 @@ struct ngx_http_slidewin_redis_s {
                                        [NGX_HTTP_SLIDEWIN_REDIS_EVALSHA_LEN];
     int64_t                             number;    /* of the last call */
     ngx_uint_t                          amended;   /* changes so far */
+    ngx_queue_t                         deadlines; /* of all under way */
+    ngx_event_t                         due;       /* the first of them */
     ngx_queue_t                         groups     /* of checks under way */
                                          [NGX_HTTP_SLIDEWIN_REDIS_GROUPS];
 };
