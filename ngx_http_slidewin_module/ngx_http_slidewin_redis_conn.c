@@ -2,6 +2,7 @@
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_redis_conn.h"
 #include "ngx_http_slidewin_redis_greet.h"
+#include "ngx_http_slidewin_redis_object.h"
 #include "sw_breaker.h"
 
 
@@ -128,6 +129,8 @@ ngx_http_slidewin_redis_conn_located(ngx_http_slidewin_redis_conn_t *c,
 
     context->data = c;
     context->c.reader->maxelements = (long long) c->access->reply_elements;
+
+    ngx_http_slidewin_redis_object_init(context->c.reader);
 
     c->pending = 0;
     c->asking_clock = 0;
