@@ -13,8 +13,8 @@
     (sizeof("$" CRLF) - 1 + NGX_SIZE_T_LEN + sizeof(CRLF) - 1)
 
 
-static void ngx_http_slidewin_redis_command_length(
-    ngx_http_slidewin_redis_command_t *cmd, u_char what, size_t n);
+static u_char *ngx_http_slidewin_redis_command_length(u_char *p, u_char what,
+    size_t n);
 static u_char *ngx_http_slidewin_redis_command_number(u_char *p, size_t n);
 static size_t ngx_http_slidewin_redis_key(char *text,
     ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_claim_t *claim);
@@ -32,11 +32,9 @@ ngx_http_slidewin_redis_command(ngx_http_slidewin_redis_command_t *cmd,
     static u_char  buffer[NGX_HTTP_SLIDEWIN_REDIS_COMMAND_MAX];
 
     cmd->data = buffer;
-    cmd->pos = buffer;
+    cmd->pos = ngx_http_slidewin_redis_command_length(buffer, '*', argc);
     cmd->last = buffer + NGX_HTTP_SLIDEWIN_REDIS_COMMAND_MAX;
     cmd->too_long = 0;
-
-    ngx_http_slidewin_redis_command_length(cmd, '*', argc);
 }
 
 
@@ -44,27 +42,33 @@ void
 ngx_http_slidewin_redis_arg(ngx_http_slidewin_redis_command_t *cmd,
     const void *arg, size_t len)
 {
+    u_char  *p;
+
     if ((size_t) (cmd->last - cmd->pos) < NGX_HTTP_SLIDEWIN_REDIS_ARG + len) {
         cmd->too_long = 1;
         return;
     }
 
-    ngx_http_slidewin_redis_command_length(cmd, '$', len);
+    p = ngx_http_slidewin_redis_command_length(cmd->pos, '$', len);
+    p = ngx_cpymem(p, arg, len);
 
-    cmd->pos = ngx_cpymem(cmd->pos, arg, len);
-    *cmd->pos++ = CR;
-    *cmd->pos++ = LF;
+    *p++ = CR;
+    *p++ = LF;
+
+    cmd->pos = p;
 }
 
 
-static void
-ngx_http_slidewin_redis_command_length(ngx_http_slidewin_redis_command_t *cmd,
-    u_char what, size_t n)
+static u_char *
+ngx_http_slidewin_redis_command_length(u_char *p, u_char what, size_t n)
 {
-    *cmd->pos++ = what;
-    cmd->pos = ngx_http_slidewin_redis_command_number(cmd->pos, n);
-    *cmd->pos++ = CR;
-    *cmd->pos++ = LF;
+    *p++ = what;
+    p = ngx_http_slidewin_redis_command_number(p, n);
+
+    *p++ = CR;
+    *p++ = LF;
+
+    return p;
 }
 
 

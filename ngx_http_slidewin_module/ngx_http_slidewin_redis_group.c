@@ -5,7 +5,6 @@
 
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_redis_group.h"
-#include "sw_proto.h"
 
 
 #define NGX_HTTP_SLIDEWIN_REDIS_GROUP_NAME_MAX  2048
@@ -26,34 +25,38 @@ void
 ngx_http_slidewin_redis_group_name(ngx_http_slidewin_call_t *call,
     ngx_str_t *name)
 {
-    char                       *p, *last;
-    size_t                      len;
-    ngx_uint_t                  i, zone;
+    u_char                     *p, *last;
+    int64_t                     asked[7];
+    ngx_uint_t                  i;
     ngx_http_slidewin_claim_t  *claim;
 
-    static char  buffer[NGX_HTTP_SLIDEWIN_REDIS_GROUP_NAME_MAX];
+    static u_char  buffer[NGX_HTTP_SLIDEWIN_REDIS_GROUP_NAME_MAX];
 
     name->len = 0;
-    name->data = (u_char *) buffer;
+    name->data = buffer;
 
     p = buffer;
     last = buffer + NGX_HTTP_SLIDEWIN_REDIS_GROUP_NAME_MAX;
 
     for (i = 0; i < call->n; i++) {
         claim = call->claims[i];
-        zone = (ngx_uint_t) claim->zone;
 
-        len = sizeof(ngx_uint_t) + SW_PROTO_POLICY + SW_PROTO_NUMBER
-              + claim->key.len;
-
-        if (claim->dry_run || (size_t) (last - p) < len) {
+        if (claim->dry_run
+            || (size_t) (last - p) < sizeof(asked) + claim->key.len)
+        {
             return;
         }
 
-        p = (char *) ngx_cpymem(p, &zone, sizeof(ngx_uint_t));
-        p = sw_proto_put_policy(p, &claim->policy, claim->cost);
-        p = sw_proto_put(p, (int64_t) claim->key.len);
-        p = (char *) ngx_cpymem(p, claim->key.data, claim->key.len);
+        asked[0] = (intptr_t) claim->zone;
+        asked[1] = claim->policy.algorithm;
+        asked[2] = claim->policy.limit;
+        asked[3] = claim->policy.window;
+        asked[4] = claim->policy.slices;
+        asked[5] = claim->cost;
+        asked[6] = (int64_t) claim->key.len;
+
+        p = ngx_cpymem(p, asked, sizeof(asked));
+        p = ngx_cpymem(p, claim->key.data, claim->key.len);
     }
 
     name->len = p - buffer;
