@@ -50,6 +50,7 @@ struct ngx_http_slidewin_call_s {
     ngx_http_slidewin_claim_t **claims;
     ngx_uint_t                  n;
     ngx_log_t                  *log;
+    int64_t                     asked;     /* us; the answer is not older */
 
     /* after NGX_AGAIN: once, from an event of the store's own */
     void                      (*done)(ngx_http_slidewin_call_t *call,

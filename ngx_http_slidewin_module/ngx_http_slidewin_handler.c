@@ -178,6 +178,8 @@ ngx_http_slidewin_settle(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
             break;
         }
 
+        ctx->call.asked = ctx->started;
+
         rc = store->backend->take(store, &ctx->call);
 
         if (rc == NGX_AGAIN) {
@@ -390,7 +392,7 @@ ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
         ngx_http_slidewin_settled(ctx, entry);
 
         if (!entry->store->local) {
-            ngx_http_slidewin_edge_learn(entry, ctx->started);
+            ngx_http_slidewin_edge_learn(entry, ctx->call.asked);
         }
     }
 }

@@ -51,6 +51,7 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
     ngx_http_slidewin_call_t *call, ngx_http_slidewin_redis_verb_e verb)
 {
     ngx_str_t                        name;
+    uint32_t                         hash;
     ngx_uint_t                       check, slot;
     ngx_http_slidewin_redis_node_t  *node;
     ngx_http_slidewin_redis_call_t  *rcall, *leader;
@@ -69,11 +70,30 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
     }
 
     ngx_str_set(&name, "");
+    hash = 0;
+    leader = NULL;
 
     /* one that tries out whether the node is well goes by itself */
 
     if (check && node->breaker.state == SW_BREAKER_CLOSED) {
         ngx_http_slidewin_redis_group_name(call, &name);
+    }
+
+    if (name.len) {
+        hash = ngx_murmur_hash2(call->claims[0]->key.data,
+                                call->claims[0]->key.len);
+        leader = ngx_http_slidewin_redis_group_leader(redis, &name, hash);
+    }
+
+    /* it has been answered in this turn, and its request does not know yet */
+
+    if (leader && leader->answered) {
+
+        if (ngx_http_slidewin_redis_group_echo(redis, leader, call)) {
+            return NGX_OK;
+        }
+
+        leader = NULL;
     }
 
     rcall = ngx_http_slidewin_redis_call_create(&name, call->log);
@@ -91,14 +111,7 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
     rcall->verb = verb;
     rcall->slot = slot;
     rcall->number = ++redis->number;
-
-    leader = NULL;
-
-    if (name.len) {
-        rcall->hash = ngx_murmur_hash2(call->claims[0]->key.data,
-                                       call->claims[0]->key.len);
-        leader = ngx_http_slidewin_redis_group_leader(rcall);
-    }
+    rcall->hash = hash;
 
     if (leader) {
         ngx_queue_insert_tail(&leader->followers, &rcall->queue);
@@ -162,6 +175,8 @@ ngx_http_slidewin_redis_call_create(ngx_str_t *name, ngx_log_t *log)
 static void
 ngx_http_slidewin_redis_call_free(ngx_http_slidewin_redis_call_t *rcall)
 {
+    ngx_http_slidewin_redis_group_leave(rcall);
+
 #if !(NGX_DEBUG_PALLOC)
 
     if (rcall->name.len <= NGX_HTTP_SLIDEWIN_REDIS_CALL_NAME) {
@@ -411,9 +426,14 @@ ngx_http_slidewin_redis_call_finish(ngx_http_slidewin_redis_call_t *rcall,
     ngx_uint_t   refused;
     ngx_queue_t  passengers, followers;
 
-    refused = (rc == NGX_OK && ngx_http_slidewin_redis_group_refuse(rcall));
+    refused = (rc == NGX_OK && rcall->leads
+               && ngx_http_slidewin_redis_group_refuse(rcall));
 
-    ngx_http_slidewin_redis_group_leave(rcall);
+    /* who was refused leads until it hears of it */
+
+    if (!refused) {
+        ngx_http_slidewin_redis_group_leave(rcall);
+    }
 
     ngx_queue_init(&passengers);
     ngx_queue_add(&passengers, &rcall->passengers);

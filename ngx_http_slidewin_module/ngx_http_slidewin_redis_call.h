@@ -63,7 +63,7 @@ typedef struct {
 } ngx_http_slidewin_redis_call_t;
 
 
-/* as the backend's take, reset and give_back; never NGX_OK */
+/* as the backend's take, reset and give_back */
 ngx_int_t ngx_http_slidewin_redis_call_ask(
     ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_call_t *call,
     ngx_http_slidewin_redis_verb_e verb);

@@ -11,7 +11,13 @@
 
 
 static ngx_queue_t *ngx_http_slidewin_redis_group(
-    ngx_http_slidewin_redis_call_t *rcall);
+    ngx_http_slidewin_redis_t *redis, uint32_t hash);
+static ngx_uint_t ngx_http_slidewin_redis_group_refused(
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_redis_call_t *rcall,
+    ngx_http_slidewin_call_t *call);
+static void ngx_http_slidewin_redis_group_tell(
+    ngx_http_slidewin_redis_call_t *rcall, ngx_http_slidewin_call_t *told,
+    ngx_http_slidewin_call_t *call);
 static ngx_http_slidewin_call_t *ngx_http_slidewin_redis_group_last(
     ngx_http_slidewin_redis_call_t *rcall);
 
@@ -64,12 +70,13 @@ ngx_http_slidewin_redis_group_name(ngx_http_slidewin_call_t *call,
 
 
 ngx_http_slidewin_redis_call_t *
-ngx_http_slidewin_redis_group_leader(ngx_http_slidewin_redis_call_t *rcall)
+ngx_http_slidewin_redis_group_leader(ngx_http_slidewin_redis_t *redis,
+    ngx_str_t *name, uint32_t hash)
 {
     ngx_queue_t                     *q, *group;
     ngx_http_slidewin_redis_call_t  *leader;
 
-    group = ngx_http_slidewin_redis_group(rcall);
+    group = ngx_http_slidewin_redis_group(redis, hash);
 
     for (q = ngx_queue_head(group);
          q != ngx_queue_sentinel(group);
@@ -77,11 +84,9 @@ ngx_http_slidewin_redis_group_leader(ngx_http_slidewin_redis_call_t *rcall)
     {
         leader = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, group);
 
-        if (leader->hash == rcall->hash
-            && leader->name.len == rcall->name.len
-            && ngx_memcmp(leader->name.data, rcall->name.data,
-                          rcall->name.len)
-               == 0)
+        if (leader->hash == hash
+            && leader->name.len == name->len
+            && ngx_memcmp(leader->name.data, name->data, name->len) == 0)
         {
             return leader;
         }
@@ -92,10 +97,9 @@ ngx_http_slidewin_redis_group_leader(ngx_http_slidewin_redis_call_t *rcall)
 
 
 static ngx_queue_t *
-ngx_http_slidewin_redis_group(ngx_http_slidewin_redis_call_t *rcall)
+ngx_http_slidewin_redis_group(ngx_http_slidewin_redis_t *redis, uint32_t hash)
 {
-    return &rcall->node->redis->groups[rcall->hash
-                                       % NGX_HTTP_SLIDEWIN_REDIS_GROUPS];
+    return &redis->groups[hash % NGX_HTTP_SLIDEWIN_REDIS_GROUPS];
 }
 
 
@@ -104,8 +108,9 @@ ngx_http_slidewin_redis_group_lead(ngx_http_slidewin_redis_call_t *rcall)
 {
     if (rcall->name.len) {
         rcall->leads = 1;
-        ngx_queue_insert_head(ngx_http_slidewin_redis_group(rcall),
-                              &rcall->group);
+        ngx_queue_insert_head(
+            ngx_http_slidewin_redis_group(rcall->node->redis, rcall->hash),
+            &rcall->group);
     }
 }
 
@@ -209,34 +214,15 @@ ngx_http_slidewin_redis_group_anybody(ngx_http_slidewin_redis_call_t *rcall)
 ngx_uint_t
 ngx_http_slidewin_redis_group_refuse(ngx_http_slidewin_redis_call_t *rcall)
 {
-    int64_t                          gone;
-    ngx_uint_t                       i;
     ngx_queue_t                     *q;
     ngx_http_slidewin_call_t        *call;
-    ngx_http_slidewin_claim_t       *claim;
     ngx_http_slidewin_redis_call_t  *follower;
 
-    if (ngx_queue_empty(&rcall->followers)
-        || rcall->amended != rcall->node->redis->amended)
-    {
-        return 0;
-    }
-
     call = ngx_http_slidewin_redis_group_last(rcall);
-    gone = (ngx_http_slidewin_clock_us() - rcall->sent_at) / 1000 + 1;
 
-    for (i = 0; call && i < call->n; i++) {
-        claim = call->claims[i];
-
-        if (!claim->verdict.admitted
-            && (claim->verdict.retry == SW_NEVER
-                || claim->verdict.retry > gone))
-        {
-            break;
-        }
-    }
-
-    if (call == NULL || i == call->n) {
+    if (!ngx_http_slidewin_redis_group_refused(rcall->node->redis, rcall,
+                                               call))
+    {
         return 0;
     }
 
@@ -246,16 +232,77 @@ ngx_http_slidewin_redis_group_refuse(ngx_http_slidewin_redis_call_t *rcall)
     {
         follower = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
 
-        for (i = 0; i < call->n; i++) {
-            claim = follower->call->claims[i];
-
-            claim->verdict = call->claims[i]->verdict;
-            claim->counted = 0;
-            claim->ahead = 0;
-        }
+        ngx_http_slidewin_redis_group_tell(rcall, call, follower->call);
     }
 
     return 1;
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_redis_group_echo(ngx_http_slidewin_redis_t *redis,
+    ngx_http_slidewin_redis_call_t *rcall, ngx_http_slidewin_call_t *call)
+{
+    /* the node that has answered may be gone */
+
+    if (!ngx_http_slidewin_redis_group_refused(redis, rcall, rcall->call)) {
+        return 0;
+    }
+
+    ngx_http_slidewin_redis_group_tell(rcall, rcall->call, call);
+
+    return 1;
+}
+
+
+static ngx_uint_t
+ngx_http_slidewin_redis_group_refused(ngx_http_slidewin_redis_t *redis,
+    ngx_http_slidewin_redis_call_t *rcall, ngx_http_slidewin_call_t *call)
+{
+    int64_t        gone;
+    ngx_uint_t     i;
+    sw_verdict_t  *verdict;
+
+    if (call == NULL || rcall->amended != redis->amended) {
+        return 0;
+    }
+
+    for (i = 0; i < call->n; i++) {
+        verdict = &call->claims[i]->verdict;
+
+        if (verdict->admitted) {
+            continue;
+        }
+
+        gone = (ngx_http_slidewin_clock_us() - rcall->sent_at) / 1000 + 1;
+
+        if (verdict->retry == SW_NEVER || verdict->retry > gone) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* Redis said so at some time since it was sent */
+
+static void
+ngx_http_slidewin_redis_group_tell(ngx_http_slidewin_redis_call_t *rcall,
+    ngx_http_slidewin_call_t *told, ngx_http_slidewin_call_t *call)
+{
+    ngx_uint_t                  i;
+    ngx_http_slidewin_claim_t  *claim;
+
+    call->asked = ngx_min(call->asked, rcall->sent_at);
+
+    for (i = 0; i < call->n; i++) {
+        claim = call->claims[i];
+
+        claim->verdict = told->claims[i]->verdict;
+        claim->counted = 0;
+        claim->ahead = 0;
+    }
 }
 
 

@@ -18,9 +18,9 @@
 void ngx_http_slidewin_redis_group_name(ngx_http_slidewin_call_t *call,
     ngx_str_t *name);
 
-/* the one on its way that asks for the same, or NULL */
+/* the one on its way that asks for what the name says, or NULL */
 ngx_http_slidewin_redis_call_t *ngx_http_slidewin_redis_group_leader(
-    ngx_http_slidewin_redis_call_t *rcall);
+    ngx_http_slidewin_redis_t *redis, ngx_str_t *name, uint32_t hash);
 
 /* from now on those that ask for the same follow it, or do not any more */
 void ngx_http_slidewin_redis_group_lead(
@@ -39,10 +39,14 @@ void ngx_http_slidewin_redis_group_alight(
 /*
  * Those that follow one that was refused would be refused, too, unless its time
  * has come meanwhile or something was given back: whether they have got its
- * verdict.
+ * verdict.  So would be one that asks before the first has heard of it: whether
+ * that one has.
  */
 ngx_uint_t ngx_http_slidewin_redis_group_refuse(
     ngx_http_slidewin_redis_call_t *rcall);
+ngx_uint_t ngx_http_slidewin_redis_group_echo(
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_redis_call_t *rcall,
+    ngx_http_slidewin_call_t *call);
 
 /* of those it stands for, one that has not left; all ask for the same */
 ngx_http_slidewin_call_t *ngx_http_slidewin_redis_group_anybody(

@@ -70,6 +70,23 @@ for my $how ([200, 'one is given back'], [302, 'all is cleared']) {
     $client->close;
 }
 
+# one that waits behind another is told what was said before it came, perhaps
+{
+    my ($client, $other) = map { $edge->client } 1, 2;
+    my $uri = '/short?k=' . SlidewinCount::fresh();
+
+    is(told($client->get($uri)), '200 redis', 'again the first of four seconds');
+    my $due = SlidewinNginx::now() + 4 - $delay;
+    my $late = SlidewinNginx::now() + 0.7 * $delay;
+    $client->request($uri);
+    SlidewinNginx::until_true(sub { SlidewinNginx::now() > $late }, 10);
+    $other->request($uri);
+    is(told($_->answer), '429 redis', '... one more') for $client, $other;
+    SlidewinNginx::until_true(sub { SlidewinNginx::now() > $due + 0.02 }, 10);
+    is(told($client->get($uri)), '200 redis', '... and when its time has come');
+    $_->close for $client, $other;
+}
+
 $edge->stop;
 
 done_testing();
