@@ -207,6 +207,8 @@ ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
     now = ngx_http_slidewin_clock_ms();
     rest.claim.cost = 0;
 
+    sw_verdict_complete(&claim->verdict, &claim->policy);
+
     lease = ngx_http_slidewin_lease_open(&visit, claim);
 
     if (lease == NULL) {

@@ -19,8 +19,23 @@ static u_char *ngx_http_slidewin_redis_command_number(u_char *p, size_t n);
 static size_t ngx_http_slidewin_redis_key(char *text,
     ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_claim_t *claim);
 static ngx_uint_t ngx_http_slidewin_redis_all_or_none(
-    ngx_http_slidewin_call_t *call, ngx_uint_t times,
-    sw_proto_taken_t *taken);
+    ngx_http_slidewin_call_t *call, ngx_uint_t times);
+
+
+/* what was read last: when, and by each policy */
+
+typedef struct {
+    int64_t           numbers[SW_PROTO_MOST];
+    sw_proto_asked_t  asked;
+    sw_proto_taken_t  taken;
+    sw_verdict_t      last;
+} ngx_http_slidewin_redis_answer_t;
+
+
+static int64_t
+    ngx_http_slidewin_redis_now;
+static ngx_http_slidewin_redis_answer_t
+    ngx_http_slidewin_redis_answers[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
 
 
 /* as hiredis would, but without an allocation and a format for each */
@@ -223,16 +238,14 @@ ngx_http_slidewin_redis_error_is(redisReply *reply, const char *code)
 
 
 ngx_int_t
-ngx_http_slidewin_redis_verdicts(ngx_http_slidewin_call_t *call,
-    ngx_uint_t times, ngx_uint_t nth, int64_t number, redisReply *reply)
+ngx_http_slidewin_redis_read(ngx_http_slidewin_call_t *call, ngx_uint_t times,
+    int64_t number, redisReply *reply)
 {
-    char                       *p, *last;
-    size_t                      i, n;
-    int64_t                     now, numbers[SW_PROTO_MOST];
-    ngx_uint_t                  k;
-    sw_proto_asked_t            asked;
-    sw_proto_taken_t            taken[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
-    ngx_http_slidewin_claim_t  *claim;
+    char                              *p, *last;
+    size_t                             i, n;
+    ngx_uint_t                         k;
+    ngx_http_slidewin_claim_t         *claim;
+    ngx_http_slidewin_redis_answer_t  *answer;
 
     if (reply->type != REDIS_REPLY_STRING
         || reply->len < SW_PROTO_HEAD
@@ -245,14 +258,13 @@ ngx_http_slidewin_redis_verdicts(ngx_http_slidewin_call_t *call,
         return NGX_OK;
     }
 
-    now = sw_proto_get(reply->str + SW_PROTO_NUMBER);
+    ngx_http_slidewin_redis_now = sw_proto_get(reply->str + SW_PROTO_NUMBER);
     p = reply->str + SW_PROTO_HEAD;
     last = reply->str + reply->len;
 
-    asked.times = (int64_t) times;
-
     for (k = 0; k < call->n; k++) {
         claim = call->claims[k];
+        answer = &ngx_http_slidewin_redis_answers[k];
         n = sw_proto_numbers(&claim->policy);
 
         if ((size_t) (last - p) < n * SW_PROTO_NUMBER) {
@@ -260,15 +272,17 @@ ngx_http_slidewin_redis_verdicts(ngx_http_slidewin_call_t *call,
         }
 
         for (i = 0; i < n; i++) {
-            numbers[i] = sw_proto_get(p);
+            answer->numbers[i] = sw_proto_get(p);
             p += SW_PROTO_NUMBER;
         }
 
-        asked.cost = claim->cost;
-        asked.ahead = claim->ahead;
+        answer->asked.times = (int64_t) times;
+        answer->asked.cost = claim->cost;
+        answer->asked.ahead = claim->ahead;
 
-        if (sw_proto_verdict(numbers, &claim->policy, now, &asked,
-                             (int64_t) nth, &taken[k], &claim->verdict)
+        if (sw_proto_read(answer->numbers, &claim->policy,
+                          ngx_http_slidewin_redis_now, &answer->asked,
+                          &answer->taken, &answer->last)
             != SW_OK)
         {
             return NGX_DECLINED;
@@ -279,17 +293,31 @@ ngx_http_slidewin_redis_verdicts(ngx_http_slidewin_call_t *call,
         return NGX_ERROR;
     }
 
-    if (!ngx_http_slidewin_redis_all_or_none(call, times, taken)) {
-        return NGX_DECLINED;
-    }
+    return ngx_http_slidewin_redis_all_or_none(call, times) ? NGX_OK
+                                                            : NGX_DECLINED;
+}
+
+
+void
+ngx_http_slidewin_redis_verdicts(ngx_http_slidewin_call_t *call,
+    ngx_uint_t nth)
+{
+    ngx_uint_t                         k;
+    ngx_http_slidewin_claim_t         *claim;
+    ngx_http_slidewin_redis_answer_t  *answer;
 
     for (k = 0; k < call->n; k++) {
         claim = call->claims[k];
-        claim->counted = ((int64_t) nth <= taken[k].counted);
-        claim->ahead = taken[k].ahead;
-    }
+        answer = &ngx_http_slidewin_redis_answers[k];
 
-    return NGX_OK;
+        sw_proto_verdict(answer->numbers, &claim->policy,
+                         ngx_http_slidewin_redis_now, &answer->asked,
+                         &answer->taken, &answer->last, (int64_t) nth,
+                         &claim->verdict);
+
+        claim->counted = ((int64_t) nth <= answer->taken.counted);
+        claim->ahead = answer->taken.ahead;
+    }
 }
 
 
@@ -300,10 +328,11 @@ ngx_http_slidewin_redis_verdicts(ngx_http_slidewin_call_t *call,
 
 static ngx_uint_t
 ngx_http_slidewin_redis_all_or_none(ngx_http_slidewin_call_t *call,
-    ngx_uint_t times, sw_proto_taken_t *taken)
+    ngx_uint_t times)
 {
     int64_t                     admitted, rehearsed;
     ngx_uint_t                  i;
+    sw_proto_taken_t           *taken;
     ngx_http_slidewin_claim_t  *claim;
 
     admitted = (int64_t) times;
@@ -311,12 +340,13 @@ ngx_http_slidewin_redis_all_or_none(ngx_http_slidewin_call_t *call,
 
     for (i = 0; i < call->n; i++) {
         claim = call->claims[i];
+        taken = &ngx_http_slidewin_redis_answers[i].taken;
 
         if (claim->dry_run) {
-            rehearsed = ngx_min(rehearsed, taken[i].admitted);
+            rehearsed = ngx_min(rehearsed, taken->admitted);
 
         } else {
-            admitted = ngx_min(admitted, taken[i].admitted);
+            admitted = ngx_min(admitted, taken->admitted);
         }
     }
 
@@ -324,9 +354,10 @@ ngx_http_slidewin_redis_all_or_none(ngx_http_slidewin_call_t *call,
 
     for (i = 0; i < call->n; i++) {
         claim = call->claims[i];
+        taken = &ngx_http_slidewin_redis_answers[i].taken;
 
         if (claim->cost
-            && taken[i].counted != (claim->dry_run ? rehearsed : admitted))
+            && taken->counted != (claim->dry_run ? rehearsed : admitted))
         {
             return 0;
         }

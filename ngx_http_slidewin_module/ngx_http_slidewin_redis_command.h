@@ -72,13 +72,17 @@ ngx_uint_t ngx_http_slidewin_redis_error_is(redisReply *reply,
     const char *code);
 
 /*
- * The verdicts of the claims from the answer to the call of that number, which
- * stood for so many requests; call is that of the nth, the first being 1, or
- * NULL if nobody waits for them.  NGX_ERROR: it is no answer to this call;
- * NGX_DECLINED: it is one that cannot be true.
+ * Reads the answer to the call of that number, which stood for so many requests
+ * of the same; call is any of theirs, or NULL if nobody waits for it.
+ * NGX_ERROR: it is no answer to this call; NGX_DECLINED: it is one that cannot
+ * be true.
  */
-ngx_int_t ngx_http_slidewin_redis_verdicts(ngx_http_slidewin_call_t *call,
-    ngx_uint_t times, ngx_uint_t nth, int64_t number, redisReply *reply);
+ngx_int_t ngx_http_slidewin_redis_read(ngx_http_slidewin_call_t *call,
+    ngx_uint_t times, int64_t number, redisReply *reply);
+
+/* the verdicts on the nth of them, the first being 1, by what was read last */
+void ngx_http_slidewin_redis_verdicts(ngx_http_slidewin_call_t *call,
+    ngx_uint_t nth);
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_REDIS_COMMAND_H_INCLUDED_ */

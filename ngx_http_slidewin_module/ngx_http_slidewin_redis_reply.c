@@ -50,8 +50,7 @@ ngx_http_slidewin_redis_reply(ngx_http_slidewin_redis_call_t *rcall,
 
         /* its number, and no verdicts */
 
-        rc = ngx_http_slidewin_redis_verdicts(NULL, 1, 1, rcall->number,
-                                              reply);
+        rc = ngx_http_slidewin_redis_read(NULL, 1, rcall->number, reply);
         break;
 
     default: /* NGX_HTTP_SLIDEWIN_REDIS_VERB_TAKE */
@@ -100,33 +99,41 @@ ngx_http_slidewin_redis_reply_verdicts(ngx_http_slidewin_redis_call_t *rcall,
     ngx_http_slidewin_call_t        *first, *call;
     ngx_http_slidewin_redis_call_t  *passenger;
 
-    nth = 1;
-    first = rcall->call;
+    first = ngx_http_slidewin_redis_group_anybody(rcall);
 
-    rc = ngx_http_slidewin_redis_verdicts(first, rcall->times, nth,
-                                          rcall->number, reply);
+    rc = ngx_http_slidewin_redis_read(first, rcall->times, rcall->number,
+                                      reply);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    if (rcall->call) {
+        ngx_http_slidewin_redis_verdicts(rcall->call, 1);
+    }
+
+    nth = 1;
 
     for (q = ngx_queue_head(&rcall->passengers);
-         q != ngx_queue_sentinel(&rcall->passengers) && rc == NGX_OK;
+         q != ngx_queue_sentinel(&rcall->passengers);
          q = ngx_queue_next(q))
     {
         passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
         call = passenger->call;
+        nth++;
 
-        rc = ngx_http_slidewin_redis_verdicts(call, rcall->times, ++nth,
-                                              rcall->number, reply);
-
-        if (first == NULL) {
-            first = call;
+        if (call == NULL) {
             continue;
         }
 
-        for (i = 0; call && i < call->n; i++) {
+        ngx_http_slidewin_redis_verdicts(call, nth);
+
+        for (i = 0; call != first && i < call->n; i++) {
             call->claims[i]->ahead = 0;
         }
     }
 
-    return rc;
+    return NGX_OK;
 }
 
 

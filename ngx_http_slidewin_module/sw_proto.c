@@ -10,8 +10,10 @@ static int sw_proto_taken(const int64_t *numbers, const sw_policy_t *policy,
 static int sw_proto_state(sw_state_t *state, const int64_t *numbers,
     const sw_policy_t *policy, int64_t now);
 static int64_t *sw_proto_newest(sw_state_t *state, const sw_policy_t *policy);
+static void sw_proto_before(sw_state_t *state, const sw_policy_t *policy,
+    int64_t now, int64_t units, sw_verdict_t *verdict);
 static int sw_proto_log(const int64_t *numbers, const sw_policy_t *policy,
-    int64_t now, int64_t cost, int64_t back, sw_verdict_t *verdict);
+    int64_t now, int64_t cost, int64_t later, sw_verdict_t *verdict);
 
 
 const char *
@@ -59,14 +61,13 @@ sw_proto_numbers(const sw_policy_t *policy)
 
 
 int
-sw_proto_verdict(const int64_t *numbers, const sw_policy_t *policy,
-    int64_t now, const sw_proto_asked_t *asked, int64_t nth,
-    sw_proto_taken_t *taken, sw_verdict_t *verdict)
+sw_proto_read(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
+    const sw_proto_asked_t *asked, sw_proto_taken_t *taken,
+    sw_verdict_t *last)
 {
-    size_t           i, n;
-    int64_t          units, cost, back, room, *newest;
-    sw_state_t      *state;
-    sw_any_state_t   space;
+    size_t          i, n;
+    int64_t         units, cost, room;
+    sw_any_state_t  space;
 
     n = sw_proto_numbers(policy);
 
@@ -82,21 +83,15 @@ sw_proto_verdict(const int64_t *numbers, const sw_policy_t *policy,
         return SW_ERROR;
     }
 
-    /* what the state held when it was the nth's turn */
-
     units = numbers[1];
-    cost = asked->cost;
-    back = 0;
+    cost = (taken->counted == asked->times) ? 0 : asked->cost;
 
-    if (nth <= taken->counted) {
-        back = units - nth * cost;
-        cost = 0;
-    }
+    /* what was counted is within the limit, and there */
 
     if (policy->algorithm == SW_LOG) {
 
         if (numbers[2] < units || (units && numbers[2] > policy->limit)
-            || sw_proto_log(numbers + 2, policy, now, cost, back, verdict)
+            || sw_proto_log(numbers, policy, now, cost, taken->ahead, last)
                != SW_OK)
         {
             return SW_ERROR;
@@ -105,29 +100,23 @@ sw_proto_verdict(const int64_t *numbers, const sw_policy_t *policy,
         room = policy->limit - numbers[2];
 
     } else {
-        state = &space.state;
 
-        if (sw_proto_state(state, numbers, policy, now) != SW_OK) {
+        if (sw_proto_state(&space.state, numbers, policy, now) != SW_OK) {
             return SW_ERROR;
         }
 
-        sw_window_check(state, policy, now, cost, verdict);
+        sw_window_check(&space.state, policy, now, cost, last);
 
-        /* what was counted is within the limit, and there */
-
-        newest = sw_proto_newest(state, policy);
-
-        if (*newest < units
-            || (units && verdict->level > policy->limit * verdict->scale))
+        if (*sw_proto_newest(&space.state, policy) < units
+            || (units && last->level > policy->limit * last->scale))
         {
             return SW_ERROR;
         }
 
-        room = verdict->remaining;
+        room = last->remaining;
 
-        if (back) {
-            *newest -= back;
-            sw_window_check(state, policy, now, cost, verdict);
+        if (taken->ahead) {
+            sw_proto_before(&space.state, policy, now, taken->ahead, last);
         }
     }
 
@@ -149,6 +138,47 @@ sw_proto_verdict(const int64_t *numbers, const sw_policy_t *policy,
     }
 
     return SW_OK;
+}
+
+
+void
+sw_proto_verdict(const int64_t *numbers, const sw_policy_t *policy,
+    int64_t now, const sw_proto_asked_t *asked, const sw_proto_taken_t *taken,
+    const sw_verdict_t *last, int64_t nth, sw_verdict_t *verdict)
+{
+    int64_t         later;
+    sw_any_state_t  space;
+
+    if (nth > taken->counted || nth == asked->times) {
+        *verdict = *last;
+        return;
+    }
+
+    later = numbers[1] - nth * asked->cost;
+
+    if (policy->algorithm == SW_LOG) {
+        (void) sw_proto_log(numbers, policy, now, 0, later, verdict);
+        return;
+    }
+
+    (void) sw_proto_state(&space.state, numbers, policy, now);
+
+    verdict->admitted = 1;
+    verdict->stamp = last->stamp;
+
+    sw_proto_before(&space.state, policy, now, later, verdict);
+}
+
+
+/* what was left before the last units were counted */
+
+static void
+sw_proto_before(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+    int64_t units, sw_verdict_t *verdict)
+{
+    *sw_proto_newest(state, policy) -= units;
+
+    sw_window_check_later(state, policy, now, 0, verdict);
 }
 
 
@@ -247,14 +277,14 @@ sw_proto_newest(sw_state_t *state, const sw_policy_t *policy)
 
 static int
 sw_proto_log(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
-    int64_t cost, int64_t back, sw_verdict_t *verdict)
+    int64_t cost, int64_t later, sw_verdict_t *verdict)
 {
     int64_t  total, oldest, newest, fits;
 
-    total = numbers[0] - back;
-    oldest = numbers[1];
-    newest = numbers[2];
-    fits = numbers[3];
+    total = numbers[2] - later;
+    oldest = numbers[3];
+    newest = numbers[4];
+    fits = numbers[5];
 
     if (total == 0) {
         sw_window_check_new(policy, now, cost, verdict);
@@ -268,6 +298,7 @@ sw_proto_log(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
         return SW_ERROR;
     }
 
+    verdict->deferred = 0;
     verdict->level = total;
     verdict->scale = 1;
     verdict->stamp = newest > now ? newest : now;

@@ -97,13 +97,18 @@ sw_proto_get(const char *p)
 size_t sw_proto_numbers(const sw_policy_t *policy);
 
 /*
- * What a policy did, and its verdict on the nth of those who asked, the first
- * being 1.  The numbers must agree with each other, with the algorithm and with
- * what was asked: SW_OK, or SW_ERROR if they cannot be true.
+ * What a policy did, and its verdict on the last of those who asked.  The
+ * numbers must agree with each other, with the algorithm and with what was
+ * asked: SW_OK, or SW_ERROR if they cannot be true.
  */
-int sw_proto_verdict(const int64_t *numbers, const sw_policy_t *policy,
-    int64_t now, const sw_proto_asked_t *asked, int64_t nth,
-    sw_proto_taken_t *taken, sw_verdict_t *verdict);
+int sw_proto_read(const int64_t *numbers, const sw_policy_t *policy,
+    int64_t now, const sw_proto_asked_t *asked, sw_proto_taken_t *taken,
+    sw_verdict_t *last);
+
+/* and if they can, that on the nth, the first being 1; both to be completed */
+void sw_proto_verdict(const int64_t *numbers, const sw_policy_t *policy,
+    int64_t now, const sw_proto_asked_t *asked, const sw_proto_taken_t *taken,
+    const sw_verdict_t *last, int64_t nth, sw_verdict_t *verdict);
 
 
 #endif /* _SW_PROTO_H_INCLUDED_ */

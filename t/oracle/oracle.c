@@ -223,7 +223,7 @@ give(const sw_policy_t *policy, int64_t now, int64_t cost, int64_t stamp)
 static void
 reply(const sw_policy_t *policy, const int64_t *in, int n)
 {
-    sw_verdict_t      v;
+    sw_verdict_t      v, last;
     sw_proto_asked_t  asked;
     sw_proto_taken_t  taken;
 
@@ -232,12 +232,15 @@ reply(const sw_policy_t *policy, const int64_t *in, int n)
     asked.ahead = in[3];
 
     if ((size_t) n != 5 + sw_proto_numbers(policy)
-        || sw_proto_verdict(in + 5, policy, in[0], &asked, in[4], &taken, &v)
+        || sw_proto_read(in + 5, policy, in[0], &asked, &taken, &last)
            != SW_OK)
     {
         printf("0");
         return;
     }
+
+    sw_proto_verdict(in + 5, policy, in[0], &asked, &taken, &last, in[4], &v);
+    sw_verdict_complete(&v, policy);
 
     printf("1 %" PRId64 " %" PRId64, taken.counted, taken.ahead);
     print(&v);

@@ -30,7 +30,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int64_t           now, nth, cost, back, most, *numbers;
     stream_t          s;
     sw_policy_t       policy;
-    sw_verdict_t      v;
+    sw_verdict_t      v, last;
     sw_proto_asked_t  asked;
     sw_proto_taken_t  taken;
 
@@ -54,12 +54,15 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     memset(&v, 0x5a, sizeof(v));
 
-    if (sw_proto_verdict(numbers, &policy, now, &asked, nth, &taken, &v)
-        != SW_OK)
-    {
+    memset(&last, 0x5a, sizeof(last));
+
+    if (sw_proto_read(numbers, &policy, now, &asked, &taken, &last) != SW_OK) {
         free(numbers);
         return 0;
     }
+
+    sw_proto_verdict(numbers, &policy, now, &asked, &taken, &last, nth, &v);
+    sw_verdict_complete(&v, &policy);
 
     most = 3 * policy.window + 1;
     back = 0;

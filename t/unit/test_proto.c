@@ -41,6 +41,9 @@ static void huge(void);
 static void answer(answer_t *a, client_t *client, int64_t now, int64_t cost,
     int64_t times, int64_t ahead, int count);
 static void answer_log(answer_t *a, const client_t *client);
+static int proto_verdict_of(const int64_t *numbers, const sw_policy_t *policy,
+    int64_t now, const sw_proto_asked_t *asked, int64_t nth,
+    sw_proto_taken_t *taken, sw_verdict_t *v);
 static int understood(const answer_t *a);
 static int refused(const answer_t *a, size_t n, int64_t value);
 static int sound(const answer_t *a, const sw_proto_taken_t *taken,
@@ -388,7 +391,7 @@ garbage(sw_algorithm_e algorithm)
 
         memset(&v, 0x5a, sizeof(v));
 
-        if (sw_proto_verdict(a.numbers, &a.policy, a.now, &a.asked, a.nth,
+        if (proto_verdict_of(a.numbers, &a.policy, a.now, &a.asked, a.nth,
                              &taken, &v)
             != SW_OK)
         {
@@ -421,15 +424,15 @@ limits(void)
     policy.window = 1000;
     policy.slices = 0;
 
-    tap_ok(sw_proto_verdict(numbers, &policy, 1, &one, 1, &taken, &v) == SW_OK
+    tap_ok(proto_verdict_of(numbers, &policy, 1, &one, 1, &taken, &v) == SW_OK
            && taken.counted == 1, "time: the first");
-    tap_ok(sw_proto_verdict(numbers, &policy, 0, &one, 1, &taken, &v)
+    tap_ok(proto_verdict_of(numbers, &policy, 0, &one, 1, &taken, &v)
            == SW_ERROR, "time: none before it");
-    tap_ok(sw_proto_verdict(numbers, &policy, -1, &one, 1, &taken, &v)
+    tap_ok(proto_verdict_of(numbers, &policy, -1, &one, 1, &taken, &v)
            == SW_ERROR, "time: nor below nothing");
-    tap_ok(sw_proto_verdict(late, &policy, INT64_MAX, &one, 1, &taken, &v)
+    tap_ok(proto_verdict_of(late, &policy, INT64_MAX, &one, 1, &taken, &v)
            == SW_ERROR, "time: nor the last there is");
-    tap_ok(sw_proto_verdict(late, &policy, SW_PRODUCT_MAX / SW_SLICES_MAX + 1,
+    tap_ok(proto_verdict_of(late, &policy, SW_PRODUCT_MAX / SW_SLICES_MAX + 1,
                             &one, 1, &taken, &v) == SW_ERROR,
            "time: nor what cannot be cut into slices");
 }
@@ -487,14 +490,14 @@ huge(void)
                 break;
             }
 
-            if (sw_proto_verdict(numbers, &policy, now, &one, 1, &taken, &v)
+            if (proto_verdict_of(numbers, &policy, now, &one, 1, &taken, &v)
                 == SW_OK)
             {
                 good = good && taken.counted == yes && v.remaining == 0
                        && (yes ? i == SW_FIXED : v.retry > 0);
             }
 
-            (void) sw_proto_verdict(numbers, &policy, now, &most,
+            (void) proto_verdict_of(numbers, &policy, now, &most,
                                     SW_PRODUCT_MAX, &taken, &v);
 
             /* one that says little, and that the cost was counted */
@@ -505,7 +508,7 @@ huge(void)
 
             numbers[0] = numbers[1] = 1;
 
-            good = good && sw_proto_verdict(numbers, &policy, now, &most, 1,
+            good = good && proto_verdict_of(numbers, &policy, now, &most, 1,
                                             &taken, &v)
                            == SW_ERROR;
         }
@@ -642,6 +645,28 @@ answer_log(answer_t *a, const client_t *client)
 }
 
 
+/* reads the numbers, and what they mean for one of those who asked */
+
+static int
+proto_verdict_of(const int64_t *numbers, const sw_policy_t *policy,
+    int64_t now, const sw_proto_asked_t *asked, int64_t nth,
+    sw_proto_taken_t *taken, sw_verdict_t *v)
+{
+    sw_verdict_t  last;
+
+    memset(&last, 0x5a, sizeof(last));
+
+    if (sw_proto_read(numbers, policy, now, asked, taken, &last) != SW_OK) {
+        return SW_ERROR;
+    }
+
+    sw_proto_verdict(numbers, policy, now, asked, taken, &last, nth, v);
+    sw_verdict_complete(v, policy);
+
+    return SW_OK;
+}
+
+
 static int
 understood(const answer_t *a)
 {
@@ -652,7 +677,7 @@ understood(const answer_t *a)
     copy = *a;
     memset(&v, 0x5a, sizeof(v));
 
-    if (sw_proto_verdict(copy.numbers, &a->policy, a->now, &a->asked, a->nth,
+    if (proto_verdict_of(copy.numbers, &a->policy, a->now, &a->asked, a->nth,
                          &taken, &v)
         != SW_OK)
     {
@@ -689,7 +714,7 @@ refused(const answer_t *a, size_t n, int64_t value)
     lie = *a;
     lie.numbers[n] = value;
 
-    if (sw_proto_verdict(lie.numbers, &lie.policy, lie.now, &lie.asked,
+    if (proto_verdict_of(lie.numbers, &lie.policy, lie.now, &lie.asked,
                          lie.nth, &taken, &v)
         == SW_ERROR)
     {
