@@ -26,8 +26,6 @@ static ngx_int_t ngx_http_slidewin_redis_call_submit(
     ngx_http_slidewin_redis_call_t *rcall);
 static ngx_uint_t *ngx_http_slidewin_redis_call_under_way(
     ngx_http_slidewin_redis_call_t *rcall);
-static ngx_http_slidewin_redis_script_e ngx_http_slidewin_redis_call_script(
-    ngx_http_slidewin_redis_verb_e verb, ngx_http_slidewin_call_t *call);
 static void ngx_http_slidewin_redis_call_asked(redisAsyncContext *context,
     void *reply, void *data);
 static void ngx_http_slidewin_redis_call_replied(redisAsyncContext *context,
@@ -258,14 +256,12 @@ ngx_http_slidewin_redis_call_under_way(ngx_http_slidewin_redis_call_t *rcall)
 ngx_int_t
 ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
 {
-    int64_t                             now, theirs;
-    ngx_str_t                           text;
-    ngx_queue_t                        *q;
-    ngx_http_slidewin_call_t           *call;
-    ngx_http_slidewin_redis_call_t     *passenger;
-    ngx_http_slidewin_redis_node_t     *node;
-    ngx_http_slidewin_redis_script_e    script;
-    ngx_http_slidewin_redis_command_t   cmd;
+    int64_t                          now, theirs;
+    ngx_str_t                        text;
+    ngx_queue_t                     *q;
+    ngx_http_slidewin_call_t        *call;
+    ngx_http_slidewin_redis_call_t  *passenger;
+    ngx_http_slidewin_redis_node_t  *node;
 
     static const char  *asking[] = { "ASKING" };
 
@@ -275,38 +271,7 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
     node = rcall->node;
     now = ngx_http_slidewin_clock_us();
 
-    if (rcall->verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_RESET) {
-        ngx_http_slidewin_redis_command(&cmd, 1 + call->n);
-        ngx_http_slidewin_redis_arg(&cmd, "DEL", 3);
-        ngx_http_slidewin_redis_arg_keys(&cmd, node->redis, call);
-
-    } else {
-        ngx_http_slidewin_redis_command(&cmd, 3 + call->n + 1);
-
-        script = ngx_http_slidewin_redis_call_script(rcall->verb, call);
-
-        if (rcall->retried) {
-            text = ngx_http_slidewin_redis_scripts[script];
-            ngx_http_slidewin_redis_arg(&cmd, "EVAL", 4);
-            ngx_http_slidewin_redis_arg(&cmd, text.data, text.len);
-
-        } else {
-            ngx_http_slidewin_redis_arg_evalsha(&cmd, node->redis, script);
-        }
-
-        ngx_http_slidewin_redis_arg_count(&cmd, call->n);
-        ngx_http_slidewin_redis_arg_keys(&cmd, node->redis, call);
-
-        theirs = ngx_http_slidewin_redis_greet_time(&node->conn, now);
-
-        if (script == NGX_HTTP_SLIDEWIN_REDIS_GIVE_BACK) {
-            ngx_http_slidewin_redis_arg_give_back(&cmd, call, rcall->number,
-                                                  theirs);
-        } else {
-            ngx_http_slidewin_redis_arg_take(&cmd, call, rcall->times,
-                                             rcall->number, theirs);
-        }
-    }
+    theirs = ngx_http_slidewin_redis_greet_time(&node->conn, now);
 
     /* it is about the next command and no other */
 
@@ -319,7 +284,7 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
         return NGX_ERROR;
     }
 
-    if (ngx_http_slidewin_redis_command_text(&cmd, &text) != NGX_OK
+    if (ngx_http_slidewin_redis_command(rcall, call, theirs, &text) != NGX_OK
         || ngx_http_slidewin_redis_conn_write(&node->conn,
                                           ngx_http_slidewin_redis_call_replied,
                                           rcall, &text)
@@ -345,32 +310,6 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
     }
 
     return NGX_OK;
-}
-
-
-static ngx_http_slidewin_redis_script_e
-ngx_http_slidewin_redis_call_script(ngx_http_slidewin_redis_verb_e verb,
-    ngx_http_slidewin_call_t *call)
-{
-    if (verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_GIVE_BACK) {
-        return NGX_HTTP_SLIDEWIN_REDIS_GIVE_BACK;
-    }
-
-    if (call->n > 1) {
-        return NGX_HTTP_SLIDEWIN_REDIS_TAKE_ANY;
-    }
-
-    switch (call->claims[0]->policy.algorithm) {
-
-    case SW_LOG:
-        return NGX_HTTP_SLIDEWIN_REDIS_TAKE_LOG;
-
-    case SW_STRICT:
-        return NGX_HTTP_SLIDEWIN_REDIS_TAKE_ANY;
-
-    default:
-        return NGX_HTTP_SLIDEWIN_REDIS_TAKE_PAIR;
-    }
 }
 
 

@@ -4,18 +4,57 @@
 
 #include "ngx_http_slidewin_digest.h"
 #include "ngx_http_slidewin_redis_command.h"
+#include "sw_key.h"
+#include "sw_proto.h"
 #include "sw_rate.h"
 #include "sw_slot.h"
 
+
+/* a script, the keys and the numbers */
+#define NGX_HTTP_SLIDEWIN_REDIS_COMMAND_MAX  65536
 
 /* of an argument: its length, and what ends it */
 #define NGX_HTTP_SLIDEWIN_REDIS_ARG                                           \
     (sizeof("$" CRLF) - 1 + NGX_SIZE_T_LEN + sizeof(CRLF) - 1)
 
+#define NGX_HTTP_SLIDEWIN_REDIS_KEY                                           \
+    (SW_REDIS_KEY_LEN + NGX_HTTP_SLIDEWIN_NAME_MAX                            \
+     + NGX_HTTP_SLIDEWIN_NAME_MAX)
 
+
+/* a command while it is written out, where the last one was */
+
+typedef struct {
+    u_char           *data;
+    u_char           *pos;
+    u_char           *last;
+    unsigned          too_long:1;
+} ngx_http_slidewin_redis_command_t;
+
+
+static ngx_http_slidewin_redis_script_e ngx_http_slidewin_redis_script(
+    ngx_http_slidewin_redis_verb_e verb, ngx_http_slidewin_call_t *call);
+static void ngx_http_slidewin_redis_command_begin(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_uint_t argc);
 static u_char *ngx_http_slidewin_redis_command_length(u_char *p, u_char what,
     size_t n);
 static u_char *ngx_http_slidewin_redis_command_number(u_char *p, size_t n);
+static void ngx_http_slidewin_redis_arg(
+    ngx_http_slidewin_redis_command_t *cmd, const void *arg, size_t len);
+static void ngx_http_slidewin_redis_arg_evalsha(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_redis_t *redis,
+    ngx_http_slidewin_redis_script_e script);
+static void ngx_http_slidewin_redis_arg_count(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_uint_t n);
+static void ngx_http_slidewin_redis_arg_keys(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_redis_t *redis,
+    ngx_http_slidewin_call_t *call);
+static void ngx_http_slidewin_redis_arg_take(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_call_t *call,
+    ngx_uint_t times, int64_t number, int64_t now);
+static void ngx_http_slidewin_redis_arg_give_back(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_call_t *call,
+    int64_t number, int64_t now);
 static size_t ngx_http_slidewin_redis_key(char *text,
     ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_claim_t *claim);
 static ngx_uint_t ngx_http_slidewin_redis_all_or_none(
@@ -38,10 +77,85 @@ static ngx_http_slidewin_redis_answer_t
     ngx_http_slidewin_redis_answers[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
 
 
+ngx_int_t
+ngx_http_slidewin_redis_command(ngx_http_slidewin_redis_call_t *rcall,
+    ngx_http_slidewin_call_t *call, int64_t now, ngx_str_t *text)
+{
+    ngx_str_t                          *lua;
+    ngx_http_slidewin_redis_t          *redis;
+    ngx_http_slidewin_redis_script_e    script;
+    ngx_http_slidewin_redis_command_t   cmd;
+
+    redis = rcall->node->redis;
+
+    if (rcall->verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_RESET) {
+        ngx_http_slidewin_redis_command_begin(&cmd, 1 + call->n);
+        ngx_http_slidewin_redis_arg(&cmd, "DEL", 3);
+        ngx_http_slidewin_redis_arg_keys(&cmd, redis, call);
+
+    } else {
+        script = ngx_http_slidewin_redis_script(rcall->verb, call);
+
+        ngx_http_slidewin_redis_command_begin(&cmd, 3 + call->n + 1);
+
+        if (rcall->retried) {
+            lua = &ngx_http_slidewin_redis_scripts[script];
+            ngx_http_slidewin_redis_arg(&cmd, "EVAL", 4);
+            ngx_http_slidewin_redis_arg(&cmd, lua->data, lua->len);
+
+        } else {
+            ngx_http_slidewin_redis_arg_evalsha(&cmd, redis, script);
+        }
+
+        ngx_http_slidewin_redis_arg_count(&cmd, call->n);
+        ngx_http_slidewin_redis_arg_keys(&cmd, redis, call);
+
+        if (script == NGX_HTTP_SLIDEWIN_REDIS_GIVE_BACK) {
+            ngx_http_slidewin_redis_arg_give_back(&cmd, call, rcall->number,
+                                                  now);
+        } else {
+            ngx_http_slidewin_redis_arg_take(&cmd, call, rcall->times,
+                                             rcall->number, now);
+        }
+    }
+
+    text->data = cmd.data;
+    text->len = cmd.pos - cmd.data;
+
+    return cmd.too_long ? NGX_ERROR : NGX_OK;
+}
+
+
+static ngx_http_slidewin_redis_script_e
+ngx_http_slidewin_redis_script(ngx_http_slidewin_redis_verb_e verb,
+    ngx_http_slidewin_call_t *call)
+{
+    if (verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_GIVE_BACK) {
+        return NGX_HTTP_SLIDEWIN_REDIS_GIVE_BACK;
+    }
+
+    if (call->n > 1) {
+        return NGX_HTTP_SLIDEWIN_REDIS_TAKE_ANY;
+    }
+
+    switch (call->claims[0]->policy.algorithm) {
+
+    case SW_LOG:
+        return NGX_HTTP_SLIDEWIN_REDIS_TAKE_LOG;
+
+    case SW_STRICT:
+        return NGX_HTTP_SLIDEWIN_REDIS_TAKE_ANY;
+
+    default:
+        return NGX_HTTP_SLIDEWIN_REDIS_TAKE_PAIR;
+    }
+}
+
+
 /* as hiredis would, but without an allocation and a format for each */
 
-void
-ngx_http_slidewin_redis_command(ngx_http_slidewin_redis_command_t *cmd,
+static void
+ngx_http_slidewin_redis_command_begin(ngx_http_slidewin_redis_command_t *cmd,
     ngx_uint_t argc)
 {
     static u_char  buffer[NGX_HTTP_SLIDEWIN_REDIS_COMMAND_MAX];
@@ -53,7 +167,7 @@ ngx_http_slidewin_redis_command(ngx_http_slidewin_redis_command_t *cmd,
 }
 
 
-void
+static void
 ngx_http_slidewin_redis_arg(ngx_http_slidewin_redis_command_t *cmd,
     const void *arg, size_t len)
 {
@@ -107,18 +221,7 @@ ngx_http_slidewin_redis_command_number(u_char *p, size_t n)
 }
 
 
-ngx_int_t
-ngx_http_slidewin_redis_command_text(ngx_http_slidewin_redis_command_t *cmd,
-    ngx_str_t *text)
-{
-    text->data = cmd->data;
-    text->len = cmd->pos - cmd->data;
-
-    return cmd->too_long ? NGX_ERROR : NGX_OK;
-}
-
-
-void
+static void
 ngx_http_slidewin_redis_arg_evalsha(ngx_http_slidewin_redis_command_t *cmd,
     ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_redis_script_e script)
 {
@@ -127,7 +230,7 @@ ngx_http_slidewin_redis_arg_evalsha(ngx_http_slidewin_redis_command_t *cmd,
 }
 
 
-void
+static void
 ngx_http_slidewin_redis_arg_count(ngx_http_slidewin_redis_command_t *cmd,
     ngx_uint_t n)
 {
@@ -138,7 +241,7 @@ ngx_http_slidewin_redis_arg_count(ngx_http_slidewin_redis_command_t *cmd,
 }
 
 
-void
+static void
 ngx_http_slidewin_redis_arg_keys(ngx_http_slidewin_redis_command_t *cmd,
     ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_call_t *call)
 {
@@ -173,7 +276,7 @@ ngx_http_slidewin_redis_slot(ngx_http_slidewin_redis_t *redis,
 }
 
 
-void
+static void
 ngx_http_slidewin_redis_arg_take(ngx_http_slidewin_redis_command_t *cmd,
     ngx_http_slidewin_call_t *call, ngx_uint_t times, int64_t number,
     int64_t now)
@@ -201,7 +304,7 @@ ngx_http_slidewin_redis_arg_take(ngx_http_slidewin_redis_command_t *cmd,
 }
 
 
-void
+static void
 ngx_http_slidewin_redis_arg_give_back(ngx_http_slidewin_redis_command_t *cmd,
     ngx_http_slidewin_call_t *call, int64_t number, int64_t now)
 {
