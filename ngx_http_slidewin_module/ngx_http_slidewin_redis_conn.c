@@ -8,6 +8,7 @@
 
 #define NGX_HTTP_SLIDEWIN_REDIS_KEEPALIVE     15          /* s */
 #define NGX_HTTP_SLIDEWIN_REDIS_IDLE_US       500000
+#define NGX_HTTP_SLIDEWIN_REDIS_ROOM          6144
 
 
 static void ngx_http_slidewin_redis_conn_connect(
@@ -25,6 +26,8 @@ static void ngx_http_slidewin_redis_conn_lost(
 static void ngx_http_slidewin_redis_conn_retry(
     ngx_http_slidewin_redis_conn_t *c, ngx_msec_t pause);
 
+static void ngx_http_slidewin_redis_conn_make_room(redisContext *context,
+    size_t len);
 static void ngx_http_slidewin_redis_conn_anew(
     ngx_http_slidewin_redis_conn_t *c);
 static void ngx_http_slidewin_redis_conn_readable(
@@ -430,10 +433,15 @@ ngx_int_t
 ngx_http_slidewin_redis_conn_write(ngx_http_slidewin_redis_conn_t *c,
     redisCallbackFn *callback, void *data, ngx_str_t *text)
 {
-    if (c->event.context == NULL
-        || redisAsyncFormattedCommand(c->event.context, callback, data,
-                                      (char *) text->data, text->len)
-           != REDIS_OK)
+    if (c->event.context == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_http_slidewin_redis_conn_make_room(&c->event.context->c, text->len);
+
+    if (redisAsyncFormattedCommand(c->event.context, callback, data,
+                                   (char *) text->data, text->len)
+        != REDIS_OK)
     {
         return NGX_ERROR;
     }
@@ -441,6 +449,28 @@ ngx_http_slidewin_redis_conn_write(ngx_http_slidewin_redis_conn_t *c,
     c->pending++;
 
     return NGX_OK;
+}
+
+
+/*
+ * hiredis starts with nothing each time that all is sent: where one command
+ * follows another, there will be more.
+ */
+
+static void
+ngx_http_slidewin_redis_conn_make_room(redisContext *context, size_t len)
+{
+    sds  room;
+
+    if (sdslen(context->obuf) == 0 || sdsavail(context->obuf) >= len) {
+        return;
+    }
+
+    room = sdsMakeRoomFor(context->obuf, NGX_HTTP_SLIDEWIN_REDIS_ROOM);
+
+    if (room) {
+        context->obuf = room;
+    }
 }
 
 
