@@ -12,7 +12,7 @@ my ($least) = SlidewinNginx::_slurp(SlidewinRedis::root() . '/README.md')
               =~ /^ +ACL SETUSER edge on >password (.+)$/m
     or die "the README does not say\n";
 
-my %zones = map { $_ => "slidewin_zone \$arg_k zone=$_:1m rate=3r/h"
+my %zones = map { $_ => "slidewin_zone \$arg_k zone=$_:1m rate=3r/40d"
                         . " algorithm=$_;\n" } qw(counter fixed strict log);
 
 my $redis = SlidewinRedis->start;

@@ -60,7 +60,7 @@ my $nginx = SlidewinNginx->start(
              slidewin_zone \$arg_k zone=fake:1m rate=2r/h algorithm=log
                            store=fake on_error=open;
             " . join('', map {
-                "slidewin_zone \$arg_k zone=$_:1m rate=2r/h algorithm=$_;\n"
+                "slidewin_zone \$arg_k zone=$_:1m rate=2r/40d algorithm=$_;\n"
             } @algorithms),
     server => 'add_header X-Source $slidewin_source always;
                location = /all {
