@@ -41,7 +41,8 @@ sub start {
     my ($class, %options) = @_;
 
     my $listener = IO::Socket::INET->new(
-        LocalAddr => '127.0.0.1', LocalPort => $options{port} // 0,
+        LocalAddr => '127.0.0.1',
+        LocalPort => $options{port} // SlidewinRedis::free_port(),
         Listen => $options{backlog} // 128, ReuseAddr => 1)
         or die "listen: $!";
 
