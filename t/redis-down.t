@@ -99,7 +99,7 @@ for my $workers (1, 2) {
             $more[$i]->request("/$mode?k=$client");
         }
 
-        ok($faults->busy(60), '... and 60 wait for it');
+        ok($nginx->busy(60), '... and 60 wait for it');
 
         my $start = SlidewinNginx::now();
         $redis->kill('KILL');

@@ -163,7 +163,7 @@ $faults->recovers('restarted');
 @clients = map { $nginx->client } 1 .. 20;
 $redis->signal('STOP');
 $_->request('/open?k=killed') for @clients;
-ok($faults->busy(20), 'twenty wait');
+ok($nginx->busy(20), 'twenty wait');
 $redis->kill('KILL');
 is(SlidewinNginx::tally(map { SlidewinFaults::told($_->answer)
                               eq '200 ERROR_PASSED fail_open' ? 1 : 0 }

@@ -123,18 +123,10 @@ sub becomes {
     return Test::More::is($left, $want, $name);
 }
 
-# requests in progress, that of the question not
-sub busy {
-    my ($nginx) = @_;
-
-    return $nginx->get('/status')->{body} =~ /Writing: (\d+)/ ? $1 - 1 : -1;
-}
-
 sub idle {
     my ($nginx, $name) = @_;
 
-    return Test::More::ok(SlidewinNginx::until_true(sub { busy($nginx) == 0 },
-                          10 * SlidewinNginx::patience()), $name);
+    return Test::More::ok($nginx->busy(0), $name);
 }
 
 sub statuses { return join ' ', map { $_->{status} } @_ }

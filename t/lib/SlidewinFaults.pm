@@ -87,15 +87,6 @@ sub get {
     return $self->{client}->get($uri);
 }
 
-# until so many requests are in progress, that of the question not
-sub busy {
-    my ($self, $n) = @_;
-
-    return SlidewinNginx::until_true(sub {
-        $self->get('/status')->{body} =~ /Writing: (\d+)/ && $1 == $n + 1;
-    }, 20 * SlidewinNginx::patience());
-}
-
 # "200 PASSED redis", and "retry" if the answer says when
 sub told {
     my ($answer) = @_;
