@@ -210,7 +210,7 @@ sub store {
     return;
 }
 
-store("bad$_", '127.0.0.1', 'timeout=1s connect_timeout=300ms')
+store("bad$_", '127.0.0.1', 'timeout=1s connect_timeout=3s')
     for 0 .. $#bad;
 store("good$_", $good[$_][0] =~ /name/ ? 'localhost' : '127.0.0.1',
       'timeout=20s connect_timeout=20s') for 0 .. $#good;

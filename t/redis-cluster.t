@@ -126,10 +126,10 @@ sub connections {
 
 ok(SlidewinNginx::until_true(sub {
     !grep { connections($_) != 2 } $cluster->masters
-}, 5), 'each worker has one connection to each master');
+}, 10 * SlidewinNginx::patience()), 'each worker has one connection to each master');
 ok(SlidewinNginx::until_true(sub {
     !grep { connections($_) } $cluster->replicas
-}, 5), '... and none to a replica');
+}, 10 * SlidewinNginx::patience()), '... and none to a replica');
 
 
 # Reload and end.

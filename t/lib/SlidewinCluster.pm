@@ -38,7 +38,7 @@ sub add {
     my $node = SlidewinRedis->start(
         binary => $self->{binary}, port => SlidewinRedis::free_port(10000),
         tls => $self->{tls},
-        args => ['--cluster-enabled', 'yes', '--cluster-node-timeout', 1000,
+        args => ['--cluster-enabled', 'yes', '--cluster-node-timeout', 2000,
                  '--cluster-require-full-coverage', 'no',
                  '--cluster-replica-validity-factor', 0,
                  '--repl-diskless-sync-delay', 0, @{$self->{args}}]);
