@@ -34,7 +34,7 @@ my $nginx = SlidewinNginx->start(
                            deny_cache=10s;
              slidewin_zone \$arg_k zone=count:1m rate=3r/40d;
              slidewin_zone \$arg_k zone=both:1m rate=3r/40d deny_cache=30s;
-             slidewin_zone \$arg_k zone=wait:1m rate=3r/1s algorithm=log
+             slidewin_zone \$arg_k zone=wait:1m rate=3r/3s algorithm=log
                            deny_cache=30s;
              " . join('', map {
                  "slidewin_zone \$arg_k zone=$_:1m rate=3r/40d algorithm=$_;\n"
