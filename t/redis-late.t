@@ -30,8 +30,17 @@ my @modes = @SlidewinFaults::MODES;
 
 $_->get('/free') for @clients;
 
+# how often the log has said what of it
+sub said {
+    return { map { $_ => $faults->lines(qr/is $_/) }
+             'not asked for a while', 'asked again', 'back', 'lost' };
+}
+
+my $half;
+
 # One request every 20 ms, each of another client and the next on_error, whether
-# those before it were answered or not. Returns the answers in their order.
+# those before it were answered or not. Returns the answers in their order, and
+# notes what was said when there were half of them.
 sub load {
     my ($n, $key) = @_;
     my @answers;
@@ -39,6 +48,7 @@ sub load {
     for my $i (0 .. $n - 1) {
         my $client = $clients[$i % @clients];
 
+        $half = said() if $i == $n / 2;
         push @answers, $client->answer if $i >= @clients;
         $client->request("/$modes[$i % @modes]?k=$key.$i");
         SlidewinNginx::nap(0.02);
@@ -83,20 +93,22 @@ for my $i (0 .. $#modes) {
 cmp_ok($waited, '<=', 20, '... and of the last ' . @last
        . ' only probes waited');
 
-is($faults->lines(qr/is not asked for a while/), 1,
-   '... Redis is given up once');
-is($faults->lines(qr/is asked again/), 0,
-   '... for good, as long as it is late');
-is($faults->lines(qr/is back/), 0,
-   '... and what is late brings nothing back');
-cmp_ok($faults->lines(qr/is lost/), '<=', 1,
+my $end = said();
+
+is($end->{'not asked for a while'}, $end->{'asked again'} + 1,
+   '... Redis is given up');
+is($end->{$_}, $half->{$_}, "... for good, as long as it is late: $_")
+    for 'not asked for a while', 'asked again', 'back';
+cmp_ok($end->{lost}, '<=', $end->{'not asked for a while'},
        '... nor is it lost more than once');
 
 fast();
 ok($faults->well, 'in time again: Redis is asked');
-is($faults->lines(qr/is asked again/), 1, '... which is said once');
-is($faults->lines(qr/is back/), $faults->lines(qr/is lost/),
-   '... as is that it is back, if it was lost');
+
+my $then = said();
+
+is($then->{'asked again'}, $end->{'asked again'} + 1, '... which is said once');
+is($then->{back}, $then->{lost}, '... as is that it is back, if it was lost');
 
 $faults->recovers('in the end');
 $_->close for @clients;
