@@ -129,8 +129,8 @@ for my $algorithm (@algorithms) {
         return source($other->get("/$algorithm?k=$k")) eq 'lease';
     }, 20), '... which the other worker uses as well');
 
-    # the limit is the limit, however it is taken; a lease lasts a second, and if
-    # they take as long some of it may be on its way back
+    # the limit is the limit, however it is taken; a lease lasts a second, and
+    # if they take as long some of it may be on its way back
     my @statuses;
 
     for (1 .. 5) {

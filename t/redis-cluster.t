@@ -126,7 +126,8 @@ sub connections {
 
 ok(SlidewinNginx::until_true(sub {
     !grep { connections($_) != 2 } $cluster->masters
-}, 10 * SlidewinNginx::patience()), 'each worker has one connection to each master');
+}, 10 * SlidewinNginx::patience()),
+   'each worker has one connection to each master');
 ok(SlidewinNginx::until_true(sub {
     !grep { connections($_) } $cluster->replicas
 }, 10 * SlidewinNginx::patience()), '... and none to a replica');

@@ -2,8 +2,8 @@ package SlidewinFaults;
 
 # An nginx whose Redis is not well: a policy for each on_error, and what a suite
 # says of their answers. /local, /open and /closed take two requests an hour of
-# the client in ?k=, /well takes any number. A connection may take its time to be
-# made, unless the suite says how long.
+# the client in ?k=, /well takes any number. A connection may take its time to
+# be made, unless the suite says how long.
 
 use strict;
 use warnings;

@@ -115,9 +115,9 @@ sub packed {
 # and as they give them
 sub numbers { return map { unpack 'Q<', "$_\0" } unpack '(a7)*', $_[0] }
 
-# free_port(OFFSET...): a port nobody listens on, nor so far above it. It is this
-# suite's to its end, also while nobody is there: it is none of those that the
-# system gives away, and is locked as Test::Nginx locks its own.
+# free_port(OFFSET...): a port nobody listens on, nor so far above it. It is
+# this suite's to its end, also while nobody is there: it is none of those that
+# the system gives away, and is locked as Test::Nginx locks its own.
 my @locks;
 my $turn = $$;
 
