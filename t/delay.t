@@ -198,7 +198,9 @@ scenario(sub {
         for my $answer (@late) {
             my $retry = $answer->{header}{'retry-after'};
             cmp_ok($retry, '>=', 7, "$store: ... and told more than the delay");
-            cmp_ok($retry, '<=', 9, "$store: ... and when it is its turn");
+            # an edge knows the time of Redis to some ms
+            cmp_ok($retry, '<=', $store eq 'local' ? 9 : 10,
+                   "$store: ... and when it is its turn");
         }
 
         not_before($start, 3 * $_, $delayed[$_ - 1],
