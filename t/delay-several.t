@@ -15,7 +15,7 @@ my ($zones, $locations) = ('', '');
 for my $store (@stores) {
     my $where = $store eq 'local' ? ' store=local' : '';
 
-    for (['x', '$arg_x', '1r/4s'], ['y', '$arg_y', '1r/h'],
+    for (['x', '$arg_x', '1r/4s'], ['y', '$arg_y', '1r/30m'],
          ['z', '$arg_z', '1r/4s'], ['big', '$arg_k', '60r/h'],
          ['login', '$arg_k', '1r/20s'])
     {

@@ -72,10 +72,20 @@ sub fast { unlink "$dir/slow" or die "fast: $!"; return }
 ok($faults->well, 'Redis is asked');
 $faults->note;
 
-slow();
-
 my $n = 500;
-my @answers = load($n, SlidewinFaults::fresh());
+my ($begin, @answers);
+
+# again, if the machine stood still and nothing was heard for a while
+for (1 .. 3) {
+    $begin = said();
+    slow();
+    @answers = load($n, SlidewinFaults::fresh());
+    last if said()->{'not asked for a while'}
+            > $begin->{'not asked for a while'};
+    fast();
+    $faults->well;
+}
+
 my @last = $n / 2 .. $n - 1;
 my %source = (local => 'fallback', open => 'fail_open',
               closed => 'fail_closed');
@@ -99,7 +109,8 @@ is($end->{'not asked for a while'}, $end->{'asked again'} + 1,
    '... Redis is given up');
 is($end->{$_}, $half->{$_}, "... for good, as long as it is late: $_")
     for 'not asked for a while', 'asked again', 'back';
-cmp_ok($end->{lost}, '<=', $end->{'not asked for a while'},
+cmp_ok($end->{lost} - $begin->{lost}, '<=',
+       $end->{'not asked for a while'} - $begin->{'not asked for a while'},
        '... nor is it lost more than once');
 
 fast();
