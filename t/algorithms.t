@@ -93,11 +93,11 @@ my %seen;
 
 ATTEMPT:
 for my $attempt (1 .. 4) {
-    my $next = (int((ms() + 350) / $w) + 1) * $w;
+    my $next = (int((ms() + 950) / $w) + 1) * $w;
     my $user = "user=edge$attempt";
 
     %seen = ();
-    nap_until($next - 300);
+    nap_until($next - 900);
 
     for my $name (@algorithms) {
         $seen{"$name full"} = statuses("/$name/edge?cost=4&$user",
@@ -110,9 +110,9 @@ for my $attempt (1 .. 4) {
     for my $name (@algorithms) {
         $seen{"$name edge"} = remaining("/$name/edge?cost=0&$user");
     }
-    next ATTEMPT if ms() >= $next + $w / 16;
+    next ATTEMPT if ms() >= $next + $w / 4;
 
-    nap_until($next + $w * 0.6);
+    nap_until($next + $w * 0.52);
 
     for my $name (@algorithms) {
         $seen{"$name middle"} = remaining("/$name/edge?cost=0&$user");

@@ -29,9 +29,7 @@ my (%port, $servers);
 sub server {
     my ($name, $parameters, $text) = @_;
 
-    do {
-        $port{$name} = SlidewinRedis::free_port();
-    } while grep { $_ ne $name && $port{$_} == $port{$name} } keys %port;
+    $port{$name} = SlidewinRedis::free_port();
 
     $servers .= "server {\n"
                 . "listen 127.0.0.1:$port{$name} $parameters;\n"

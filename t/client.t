@@ -4,18 +4,11 @@
 use strict;
 use warnings;
 
-use IO::Socket::INET ();
 use Socket ();
 use Test::More;
 
 use SlidewinNginx;
-
-sub free_port {
-    my $socket = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1)
-        or die "no port: $!";
-
-    return $socket->sockport;
-}
+use SlidewinRedis;
 
 sub tcp {
     my ($address) = @_;
@@ -35,7 +28,7 @@ my $v6 = socket(PROBE, Socket::AF_INET6(), Socket::SOCK_STREAM(), 0)
          && bind(PROBE, Socket::pack_sockaddr_in6(0, $loopback6));
 close PROBE;
 
-my ($port, $both) = (free_port(), free_port());
+my ($port, $both) = map { SlidewinRedis::free_port() } 1, 2;
 
 my $nginx = SlidewinNginx->start(http => <<'END', server => <<"END");
     slidewin_zone $slidewin_client zone=client:1m rate=2r/h algorithm=log;

@@ -13,17 +13,22 @@ my $server = 'location = /a { slidewin zone=a; empty_gif; }';
 
 sub tally { return SlidewinNginx::tally(@_) }
 
-# More clients at once than it can take, each with half a request first: an
-# idle connection would be closed for the next.
+# More clients at once than it can take, each with half a request until that
+# shows, by one that is left or a line: an idle connection would be closed for
+# the next. The first of them is one that it takes.
 sub exhaust {
-    my ($nginx) = @_;
+    my ($nginx, $message) = @_;
     my @clients = map { $nginx->client(timeout => 0.02) } 1 .. 40;
+    my $before = () = $nginx->errors($message);
 
     $_->write("GET /a?k=hot HTTP/1.1\r\n") for @clients;
-    SlidewinNginx::nap(0.2 * SlidewinNginx::patience());
+    SlidewinNginx::until_true(sub {
+        return grep({ $_->answered } @clients)
+               || $before < (() = $nginx->errors($message));
+    }, 10 * SlidewinNginx::patience());
 
     $_->write("Host: localhost\r\n\r\n") for @clients;
-    SlidewinNginx::nap(0.2 * SlidewinNginx::patience());
+    $clients[0]{timeout} = 10 * SlidewinNginx::patience();
 
     my @statuses = map { $_->answer->{status} } @clients;
     $_->close for @clients;
@@ -44,7 +49,7 @@ for my $case (['connections', qr/\d+ worker_connections are not enough/,
     my $admitted = 0;
 
     for my $round (1 .. 2) {
-        my @statuses = exhaust($nginx);
+        my @statuses = exhaust($nginx, $message);
         my $passed = grep { $_ == 200 } @statuses;
 
         $admitted += $passed;

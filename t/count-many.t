@@ -30,7 +30,7 @@ for my $algorithm (@SlidewinCount::ALGORITHMS) {
 }
 
 my $http = join '', map {
-    "slidewin_zone \$arg_k zone=few_$_:1m rate=${few}r/h algorithm=$_"
+    "slidewin_zone \$arg_k zone=few_$_:1m rate=${few}r/40d algorithm=$_"
     . " on_error=closed;\n"
 } @SlidewinCount::ALGORITHMS;
 
@@ -69,7 +69,7 @@ sub crowd {
 for my $place (SlidewinCount::places()) {
     my $name = $place->name;
     my @edges = map {
-        $place->edge(workers => 2, rate => "${plenty}r/h", http => $http,
+        $place->edge(workers => 2, rate => "${plenty}r/40d", http => $http,
                      server => $server)
     } 1 .. ($place->redis ? 2 : 1);
 

@@ -15,8 +15,8 @@ my ($zones, $locations) = ('', '');
 for my $store (@stores) {
     my $where = $store eq 'local' ? ' store=local' : '';
 
-    for (['x', '$arg_x', '1r/2s'], ['y', '$arg_y', '1r/h'],
-         ['z', '$arg_z', '1r/2s'], ['big', '$arg_k', '60r/h'],
+    for (['x', '$arg_x', '1r/4s'], ['y', '$arg_y', '1r/30m'],
+         ['z', '$arg_z', '1r/4s'], ['big', '$arg_k', '60r/h'],
          ['login', '$arg_k', '1r/20s'])
     {
         my ($zone, $key, $rate) = @$_;
@@ -25,8 +25,8 @@ for my $store (@stores) {
     }
 
     $locations .= <<"END";
-location = /$store/x { slidewin zone=${store}_x delay=9s; empty_gif; }
-location = /$store/z { slidewin zone=${store}_z delay=9s; empty_gif; }
+location = /$store/x { slidewin zone=${store}_x delay=1m; empty_gif; }
+location = /$store/z { slidewin zone=${store}_z delay=1m; empty_gif; }
 location = /$store/xy {
     slidewin zone=${store}_x delay=1h; slidewin zone=${store}_y delay=1h;
     empty_gif;
@@ -36,11 +36,11 @@ location = /$store/yx {
     empty_gif;
 }
 location = /$store/xz {
-    slidewin zone=${store}_x delay=20s; slidewin zone=${store}_z delay=20s;
+    slidewin zone=${store}_x delay=1m; slidewin zone=${store}_z delay=1m;
     empty_gif;
 }
 location = /$store/zx {
-    slidewin zone=${store}_z delay=20s; slidewin zone=${store}_x delay=20s;
+    slidewin zone=${store}_z delay=1m; slidewin zone=${store}_x delay=1m;
     empty_gif;
 }
 location = /$store/big {
@@ -83,16 +83,20 @@ sub status {
     } @_;
 }
 
-sub delays { return scalar $nginx->errors(qr/delaying request/) }
+sub delays {
+    my ($uri) = @_;
+
+    return scalar(() = $nginx->errors(qr/delaying request .*GET \Q$uri\E /));
+}
 
 # a client that is made to wait
 sub waits {
     my ($uri, $name) = @_;
-    my $before = delays();
+    my $before = delays($uri);
     my $client = $nginx->asks($uri);
 
-    ok(SlidewinNginx::until_true(sub { delays() > $before }, 10 * $patience),
-       $name);
+    ok(SlidewinNginx::until_true(sub { delays($uri) > $before },
+                                 10 * $patience), $name);
 
     return $client;
 }
@@ -119,6 +123,8 @@ sub answer {
     return;
 }
 
+# What is to be seen when all have begun to wait.
+my @ends;
 
 for my $store (@stores) {
     # Units that are not used after all, or forgiven: who waits for them is
@@ -154,9 +160,15 @@ for my $store (@stores) {
            "$store, $order: all is used up");
         my $both = waits("/$store/$order?x=$x&y=$y", '... one waits for both');
 
-        is(status(map { $nginx->asks("/$store/x?x=$x")->answer } 1, 2),
-           '200-DELAYED 200-DELAYED', '... others have their turn meanwhile');
-        $both->close;
+        my @others = map { waits("/$store/x?x=$x", "... $_ for the first") }
+                     1, 2;
+
+        push @ends, sub {
+            is(status(map { $_->answer } @others), '200-DELAYED 200-DELAYED',
+               "$store, $order: others have their turn meanwhile");
+            ok(!$both->answered, '... and the one waits still');
+            $both->close;
+        };
     }
 
     # Nor do two wait for each other.
@@ -169,9 +181,14 @@ for my $store (@stores) {
 
     my @clients = map { waits("/$store/$_?x=$x&z=$z", "... $_ waits") }
                   qw(x z xz zx xz zx);
-    is(status(map { $_->answer } @clients), join(' ', ('200-DELAYED') x 6),
-       '... and all have their turn');
+    push @ends, sub {
+        is(status(map { $_->answer } @clients), join(' ', ('200-DELAYED') x 6),
+           "$store: all have their turn");
+    };
 }
+
+$_->() for @ends;
+@ends = ();
 
 
 # One client does not take all the places there are.

@@ -34,7 +34,7 @@ my $nginx = SlidewinNginx->start(
                            deny_cache=10s;
              slidewin_zone \$arg_k zone=count:1m rate=3r/40d;
              slidewin_zone \$arg_k zone=both:1m rate=3r/40d deny_cache=30s;
-             slidewin_zone \$arg_k zone=wait:1m rate=3r/1s algorithm=log
+             slidewin_zone \$arg_k zone=wait:1m rate=3r/3s algorithm=log
                            deny_cache=30s;
              " . join('', map {
                  "slidewin_zone \$arg_k zone=$_:1m rate=3r/40d algorithm=$_;\n"
@@ -152,7 +152,8 @@ for my $algorithm (@algorithms) {
 
     is(told($answer), '429 deny_cache', 'refused from memory');
     my $retry = $answer->{header}{'retry-after'};
-    ok($retry >= 1 && $retry <= 2, "... for $retry s");
+    # two, and some ms: an edge knows the time of Redis to those
+    ok($retry >= 1 && $retry <= 3, "... for $retry s");
     SlidewinNginx::nap($retry + 0.1);
     is(told(get("/short?k=$k")), '200 redis', '... and not longer');
 }

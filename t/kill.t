@@ -112,8 +112,8 @@ for my $load (@loads) {
     $hot{$_} += $load->{hot}{$_} for keys %{$load->{hot}};
     $busy{$_} += $load->{busy}{$_} for keys %{$load->{busy}};
 
-    cmp_ok($load->{longest}, '<', 1 * SlidewinNginx::patience(),
-           'no client waits longer than a second');
+    cmp_ok($load->{longest}, '<', 5 * SlidewinNginx::patience(),
+           'no client waits for long');
 }
 
 my $repairs = $nginx->errors(qr/zone "hot" has been repaired/);

@@ -26,7 +26,7 @@ END
 our $Http = <<"END";
 slidewin_redis @{[$Redis->url]} timeout=60s connect_timeout=10s;
 slidewin_redis @{[$Slow->url]} name=slow timeout=60s connect_timeout=10s;
-slidewin_redis @{[$Redis->url]} name=brief timeout=100ms connect_timeout=10s;
+slidewin_redis @{[$Redis->url]} name=brief timeout=500ms connect_timeout=10s;
 END
 
 $Http .= <<'END';
@@ -85,7 +85,10 @@ sub busy {
 # has open then
 sub begin {
     $Redis->command('FLUSHALL');
-    is(told(get($_)), '200 redis', "$_: Redis is asked") for @_;
+    for my $uri (@_) {
+        ok(wait_until(sub { told(get($uri)) eq '200 redis' }),
+           "$uri: Redis is asked");
+    }
     $Redis->command('FLUSHALL');
     get('/status');
     return open_files();

@@ -194,8 +194,9 @@ sub jump {
         is($answer->{status}, 429, "$name: an hour earlier it is full");
 
         my $retry = $answer->{header}{'retry-after'};
-        cmp_ok($retry, '<=', { counter => 600 + 120, strict => 600 + 38 }
-                             ->{$algorithm} // 600,
+        # a second more: an edge knows the time of Redis to some ms
+        cmp_ok($retry, '<=', 1 + ({ counter => 600 + 120, strict => 600 + 38 }
+                                  ->{$algorithm} // 600),
                "$name: and not for longer than a window");
 
         # the other clients are as they were

@@ -69,7 +69,8 @@ for (['a replica', $cluster->url($replica)],
      ['a name', 'redis-cluster://localhost:' . $two->port])
 {
     my ($name, $url) = @$_;
-    my $nginx = SlidewinNginx->start(%conf, http => http($url));
+    my $nginx = SlidewinNginx->start(
+        %conf, http => http($url, 'timeout=20s connect_timeout=20s'));
 
     # the first requests wait for the map, and none is lost
     my @answers = map { told($_->answer) }

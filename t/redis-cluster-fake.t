@@ -173,7 +173,7 @@ my $fake = SlidewinFake->start(mode => 'cases', modes => {
         my $port = $c->{server}{listener}->sockport;
 
         return $c->honest($command) if $c->{server}{late}++ >= 10;
-        $c->pause(0.3) if $c->{server}{late} == 1;
+        $c->pause(1.2) if $c->{server}{late} == 1;
         $c->send("-MOVED 1 :$port\r\n");
     },
     # a group that is held up, and sent on
@@ -182,7 +182,7 @@ my $fake = SlidewinFake->start(mode => 'cases', modes => {
         my $port = $c->{server}{listener}->sockport;
         my $nth = ++$c->{server}{group};
 
-        $c->pause(0.4) if $nth < 4;
+        $c->pause(1.2) if $nth < 4;
         return $c->honest($command) if $nth != 1 && $nth != 3;
         $c->send("-MOVED 1 :$port\r\n");
     },
@@ -210,11 +210,12 @@ sub store {
     return;
 }
 
-store("bad$_", '127.0.0.1', 'timeout=1s connect_timeout=300ms')
+store("bad$_", '127.0.0.1', 'timeout=1s connect_timeout=3s')
     for 0 .. $#bad;
 store("good$_", $good[$_][0] =~ /name/ ? 'localhost' : '127.0.0.1',
       'timeout=20s connect_timeout=20s') for 0 .. $#good;
-store($_, '127.0.0.1', 'timeout=1s connect_timeout=1s') for qw(leads redirect);
+store($_, '127.0.0.1', 'timeout=20s connect_timeout=5s') for qw(leads redirect);
+store('hasty', '127.0.0.1', 'timeout=1s connect_timeout=5s');
 
 my $nginx = SlidewinNginx->start(
     http => $stores,
@@ -269,7 +270,7 @@ for my $i (0 .. $#bad) {
        "decided when the map is good: $bad[$i][0]");
 }
 
-ok(SlidewinNginx::until_true(sub { $fake->stats->{open} == @bad + @good + 1 },
+ok(SlidewinNginx::until_true(sub { $fake->stats->{open} == @bad + @good + 2 },
                              10 * $patience),
    'a connection each, but for the one that was led elsewhere')
     or diag($fake->stats->{open});
@@ -281,8 +282,12 @@ my ($worker) = $nginx->workers;
 my $fds = SlidewinNginx::fds($worker);
 
 sub well {
+    my ($store) = @_;
+
+    $store //= 'redirect';
+
     return SlidewinNginx::until_true(sub {
-        told('/redirect?k=well') eq '200 redis'
+        told("/$store?k=well") eq '200 redis'
     }, 20 * $patience);
 }
 
@@ -307,16 +312,16 @@ ok($nginx->logged(qr/does not decide: "it was one redirect too many"/),
 is(told('/redirect?k=once'), '200 redis', 'MOVED to the same host: followed');
 
 my $start = SlidewinNginx::now();
-is(told('/redirect?k=again'), '503 fail_closed', 'TRYAGAIN for ever: on_error');
+is(told('/hasty?k=again'), '503 fail_closed', 'TRYAGAIN for ever: on_error');
 cmp_ok(SlidewinNginx::now() - $start, '>', 0.9, '... when the time is over');
 cmp_ok($fake->checks('again'), '<=', 210, '... with a pause each time');
 cmp_ok($fake->checks('again'), '>', 1, '... again and again');
-ok(well(), '... and others are decided by Redis');
+ok(well('hasty'), '... and others are decided by Redis');
 
-my $leads = $nginx->asks('/redirect?k=again');
+my $leads = $nginx->asks('/hasty?k=again');
 SlidewinNginx::nap(0.5);
 $start = SlidewinNginx::now();
-my $follows = $nginx->asks('/redirect?k=again');
+my $follows = $nginx->asks('/hasty?k=again');
 is($_->answer->{status}, 503, 'TRYAGAIN for two of a client: on_error')
     for $leads, $follows;
 cmp_ok(SlidewinNginx::now() - $start, '>', 0.9,

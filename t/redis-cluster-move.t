@@ -15,7 +15,7 @@ my $patience = SlidewinNginx::patience();
 my $nginx = SlidewinNginx->start(
     workers => 2,
     http => "slidewin_redis @{[$cluster->url]} timeout=20s connect_timeout=20s;
-             slidewin_redis @{[$cluster->url]} name=hasty timeout=1s
+             slidewin_redis @{[$cluster->url]} name=hasty timeout=3s
                             connect_timeout=20s prefix=h:;
              slidewin_zone \$arg_k zone=m:1m rate=${limit}r/h algorithm=log
                            on_error=closed;

@@ -21,9 +21,9 @@ my $nginx = SlidewinNginx->start(
                            deny_cache=off;
              slidewin_zone \$arg_b zone=b:1m rate=3r/h algorithm=log
                            deny_cache=off;
-             slidewin_zone \$arg_c zone=c:1m rate=9r/h algorithm=fixed
+             slidewin_zone \$arg_c zone=c:1m rate=9r/40d algorithm=fixed
                            deny_cache=off;"
-            . join('', map { "slidewin_zone \$arg_k zone=$_:1m rate=7r/h"
+            . join('', map { "slidewin_zone \$arg_k zone=$_:1m rate=7r/40d"
                              . " algorithm=$_ deny_cache=off;\n" } @algorithms),
     server => 'add_header X-Source $slidewin_source always;
                add_header X-Zone $slidewin_zone always;
@@ -126,10 +126,11 @@ sub connections {
 
 ok(SlidewinNginx::until_true(sub {
     !grep { connections($_) != 2 } $cluster->masters
-}, 5), 'each worker has one connection to each master');
+}, 10 * SlidewinNginx::patience()),
+   'each worker has one connection to each master');
 ok(SlidewinNginx::until_true(sub {
     !grep { connections($_) } $cluster->replicas
-}, 5), '... and none to a replica');
+}, 10 * SlidewinNginx::patience()), '... and none to a replica');
 
 
 # Reload and end.

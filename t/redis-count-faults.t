@@ -142,7 +142,7 @@ $edge->stop(name => 'stopped');
 # nor does a worker wait that is to leave, longer than for any other answer
 
 for my $way (qw(QUIT TERM)) {
-    $edge = edge(redis => 'timeout=500ms');
+    $edge = edge(redis => 'timeout=2s connect_timeout=20s');
     well($edge, 'Redis is asked');
     @clients = hold($edge, 'log', SlidewinCount::fresh(), 4);
     $redis->signal('STOP');
@@ -157,7 +157,7 @@ for my $way (qw(QUIT TERM)) {
 
 # It is killed while the upstream works.
 
-$edge = edge(workers => 2, redis => 'timeout=500ms');
+$edge = edge(workers => 2, redis => 'timeout=2s connect_timeout=20s');
 my @workers = $edge->workers;
 
 for my $status (200, 302) {
@@ -179,7 +179,7 @@ well($near, '... by the other edge as well');
 
 # It was away when they came: this machine counts, gives back and forgives.
 
-$edge = edge(on_error => 'local', redis => 'timeout=500ms');
+$edge = edge(on_error => 'local', redis => 'timeout=2s connect_timeout=20s');
 $redis->kill;
 
 for my $zone (@SlidewinCount::ALGORITHMS) {
@@ -231,7 +231,7 @@ $edge->stop(name => 'fallback');
 # Without a count there is nothing to give back, and a rejection for want of
 # one forgives nothing.
 
-$edge = edge(on_error => 'open', redis => 'timeout=500ms');
+$edge = edge(on_error => 'open', redis => 'timeout=2s connect_timeout=20s');
 $key = SlidewinCount::fresh();
 is(join(', ', map { told($edge->get("/login_log?k=$key&s=$_")) }
               401, 200, 302),
@@ -241,7 +241,7 @@ well($edge, '... and asked');
 is(SlidewinCount::left($edge, 'log', $key), $limit, '... and has nothing');
 $edge->stop(name => 'open');
 
-$edge = edge(redis => 'timeout=500ms');
+$edge = edge(redis => 'timeout=2s connect_timeout=20s');
 well($edge, 'Redis is asked');
 is(join(' ', map { $edge->get("/beside?k=$key&s=$_")->{status} } 200, 200),
    '200 200', 'closed: two by two limits');

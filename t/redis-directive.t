@@ -140,8 +140,7 @@ my $six = IO::Socket::IP->new(LocalHost => '::1', LocalPort => 0, Listen => 1,
                               V6Only => 1);
 
 if ($six) {
-    my $free = $six->sockport;
-    close $six;
+    my $free = SlidewinRedis::free_port();
 
     my $third = SlidewinRedis->start(args => ['--bind', '::1'],
                                      port => $free);

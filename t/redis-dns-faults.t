@@ -107,7 +107,8 @@ for (['NXDOMAIN', 3, 'Host not found'], ['SERVFAIL', 2, 'Server failure'],
     my ($name, $code, $reason) = @$_;
 
     $dns->has('redis.example', '127.0.0.1');
-    $faults = start(timeout => '1s');
+    $faults = start(timeout => '1s',
+                    redis => 'timeout=5s connect_timeout=10s');
     ok($faults->well, "$name: Redis is asked");
     $faults->note;
 

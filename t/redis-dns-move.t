@@ -104,7 +104,7 @@ $faults->clean('a script that is gone');
 
 # It does not answer: it is left all the same.
 
-$faults = start('1s');
+$faults = start('3s');
 $asked = asks_and_leaves($faults, 'silent');
 is(SlidewinFaults::told($faults->get('/closed?k=later')), '200 PASSED redis',
    'it is silent: the new server decides before long');

@@ -99,7 +99,7 @@ for my $workers (1, 2) {
             $more[$i]->request("/$mode?k=$client");
         }
 
-        SlidewinNginx::nap(0.3);
+        ok($nginx->busy(60), '... and 60 wait for it');
 
         my $start = SlidewinNginx::now();
         $redis->kill('KILL');

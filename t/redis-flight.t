@@ -14,8 +14,7 @@ my $faults = SlidewinFaults->start(
     url => $fake->url, redis => 'timeout=60s', connections => 4096,
     main => 'worker_rlimit_nofile 8192;',
     http => 'slidewin_zone $arg_k zone=many:1m rate=1000r/h algorithm=log;',
-    server => 'location = /status { stub_status; }
-               location = /many { slidewin zone=many; empty_gif; }');
+    server => 'location = /many { slidewin zone=many; empty_gif; }');
 my $nginx = $faults->nginx;
 
 ok($faults->well, 'Redis is asked');

@@ -11,7 +11,6 @@ use SlidewinNginx;
 use SlidewinRedis;
 use Test::More;
 
-my $patience = SlidewinNginx::patience();
 my $redis = SlidewinRedis->start;
 my $dir = File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1, CLEANUP => 1);
 
@@ -34,15 +33,6 @@ my $nginx = SlidewinNginx->start(
                                   proxy_pass http://unix:$dir/app; }\n"
     } ['back', 'count=404'], ['forgiven', 'reset=200']);
 
-# until so many requests are in progress beside the question
-sub busy {
-    my ($n) = @_;
-
-    return SlidewinNginx::until_true(sub {
-        $nginx->get('/status')->{body} =~ /Writing: (\d+)/ && $1 == $n + 1
-    }, 20 * $patience);
-}
-
 for my $name (qw(back forgiven)) {
     my $uri = "$name?k=$name";
     my ($held, $first, @others) = map { $nginx->client } 1 .. 5;
@@ -53,16 +43,16 @@ for my $name (qw(back forgiven)) {
 
     $redis->signal('STOP');
     $first->request("/$uri");
-    ok(busy(2), '... while another is asked for');
+    ok($nginx->busy(2), '... while another is asked for');
 
     # its end gives back, behind the check of the second
     print $peer "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n";
     close $peer;
     is($held->answer->{status}, 200, '... it gives back');
-    ok(busy(1), '... and has ended');
+    ok($nginx->busy(1), '... and has ended');
 
     $_->request("/$uri") for @others;
-    ok(busy(4), '... when others come');
+    ok($nginx->busy(4), '... when others come');
     $redis->signal('CONT');
 
     is($first->answer->{status}, 429, '... the one that was asked for is refused');

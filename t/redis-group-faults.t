@@ -20,8 +20,7 @@ sub zones {
             "slidewin_zone \$arg_k zone=many_$_:1m rate=100r/h algorithm=log"
             . " on_error=$_ deny_cache=off;\n"
         } @modes),
-        server => "location = /status { stub_status; }\n"
-                  . join('', map {
+        server => join('', map {
             "location = /many_$_ { slidewin zone=many_$_; empty_gif; }\n"
         } @modes));
 }
@@ -38,20 +37,6 @@ sub expect {
     my (%count) = @_;
 
     return join ', ', map { "$count{$_} x $_" } sort keys %count;
-}
-
-# requests in progress, that of the question not
-sub busy {
-    my ($faults) = @_;
-
-    return $faults->get('/status')->{body} =~ /Writing: (\d+)/ ? $1 - 1 : -1;
-}
-
-sub busy_are {
-    my ($faults, $n) = @_;
-
-    return SlidewinNginx::until_true(sub { busy($faults) == $n },
-                                     20 * SlidewinNginx::patience());
 }
 
 sub left {
@@ -109,7 +94,7 @@ sub group {
                                  20 * SlidewinNginx::patience()),
        "on_error=$mode: one is on its way");
     $_->request("/many_$mode?k=$k") for @clients[1 .. $n - 1];
-    ok(busy_are($faults, $n), '... and ' . ($n - 1) . ' behind it');
+    ok($nginx->busy($n), '... and ' . ($n - 1) . ' behind it');
 
     return;
 }
@@ -120,7 +105,7 @@ for my $mode (@modes) {
     my $k = SlidewinFaults::fresh();
     group($mode, $k, 20);
     $_->close for splice @clients, 5, 7;
-    ok(busy_are($faults, 13), '... seven leave');
+    ok($nginx->busy(13), '... seven leave');
     $fake->mode('well');
     $fake->release;
     is(tally(map { $_->answer } @clients), '13 x 200 PASSED redis',
@@ -132,7 +117,7 @@ for my $mode (@modes) {
     $k = SlidewinFaults::fresh();
     group($mode, $k, 10);
     (shift @clients)->close;
-    ok(busy_are($faults, 9), '... the first leaves');
+    ok($nginx->busy(9), '... the first leaves');
     $fake->mode('well');
     $fake->release;
     is(tally(map { $_->answer } @clients), '9 x 200 PASSED redis',
@@ -143,7 +128,7 @@ for my $mode (@modes) {
     $k = SlidewinFaults::fresh();
     group($mode, $k, 10);
     $_->close for @clients;
-    ok(busy_are($faults, 0), '... all leave');
+    ok($nginx->busy(0), '... all leave');
     $fake->mode('well');
     $fake->release;
     is(left($faults, $mode, $k), 1, '... one was sent');
@@ -158,7 +143,7 @@ for my $mode (@modes) {
     is(SlidewinFaults::told((shift @clients)->answer), '200 PASSED redis',
        '... and the first is answered');
     $_->close for splice @clients, 0, 3;
-    ok(busy_are($faults, 6), '... three of them leave');
+    ok($nginx->busy(6), '... three of them leave');
     $fake->mode('well');
     $fake->release;
     is(tally(map { $_->answer } @clients), '6 x 200 PASSED redis',
@@ -230,7 +215,7 @@ for my $mode (@modes) {
     ok(SlidewinNginx::until_true(sub { $fake->checks($k) > $before },
                                  20 * SlidewinNginx::patience()), 'one');
     $_->request("/many_open?k=$k") for @crowd[1 .. $#crowd];
-    ok(busy_are($faults, scalar @crowd), '... and 899 behind it');
+    ok($nginx->busy(scalar @crowd), '... and 899 behind it');
     $fake->mode('well');
     $fake->release;
     is(tally(map { $_->answer } @crowd), '100 x 200 PASSED redis, '
@@ -249,7 +234,7 @@ $fake->stop;
     my $slow = SlidewinFake->start;
 
     $faults = SlidewinFaults->start(
-        url => $slow->url, redis => 'timeout=500ms connect_timeout=20s',
+        url => $slow->url, redis => 'timeout=1500ms connect_timeout=20s',
         zones());
     $nginx = $faults->nginx;
     ok($faults->well, 'Redis is asked');
@@ -301,7 +286,7 @@ $fake->stop;
     $redis->command('SCRIPT', 'FLUSH');
     $redis->signal('STOP');
     $_->request("/many_closed?k=$k") for @clients;
-    ok(busy_are($faults, 10), 'ten wait');
+    ok($nginx->busy(10), 'ten wait');
     $redis->signal('CONT');
     is(tally(map { $_->answer } @clients), '10 x 200 PASSED redis',
        '... and are decided without the scripts');
@@ -310,7 +295,7 @@ $fake->stop;
     # the Redis dies with a group waiting: nobody waits for it
     $redis->signal('STOP');
     $_->request("/many_closed?k=$k") for @clients;
-    ok(busy_are($faults, 10), 'ten wait');
+    ok($nginx->busy(10), 'ten wait');
     $redis->kill;
     is(tally(map { $_->answer } @clients), "10 x $told{closed}",
        '... on_error=closed decides when it dies');

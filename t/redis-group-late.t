@@ -4,72 +4,57 @@
 use strict;
 use warnings;
 
-use File::Temp ();
 use SlidewinFake;
-use SlidewinNginx;
-use SlidewinRedis;
+use SlidewinFaults;
 use Test::More;
 
-my $patience = SlidewinNginx::patience();
-my $dir = File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1, CLEANUP => 1);
-my $redis = SlidewinRedis->start;
-
-# in seconds, of each answer
-sub slow {
-    my ($seconds) = @_;
-
-    open my $file, '>', "$dir/new" or die "slow: $!";
-    print $file $seconds;
-    close $file;
-    rename "$dir/new", "$dir/slow" or die "slow: $!";
-
-    return;
-}
-
-slow(0);
-
-my $fake = SlidewinFake->start(relay => $redis->path, delay => sub {
-    return SlidewinNginx::_slurp("$dir/slow");
-});
-
-my $nginx = SlidewinNginx->start(
-    http => "slidewin_redis @{[$fake->url]} timeout=3s connect_timeout=20s;
-             slidewin_zone \$arg_k zone=one:1m rate=1000r/h algorithm=log
-                           on_error=closed;",
-    server => 'add_header X-Source $slidewin_source always;
-               location = /t { slidewin zone=one; empty_gif; }');
+# half of it lies between those that are late and those that are not
+my $timeout = 4;
+my $fake = SlidewinFake->start;
+my $faults = SlidewinFaults->start(
+    url => $fake->url, redis => "timeout=${timeout}s",
+    http => 'slidewin_zone $arg_k zone=one:1m rate=1000r/h algorithm=log
+                           on_error=closed;',
+    server => 'location = /t { slidewin zone=one; empty_gif; }');
+my $nginx = $faults->nginx;
 
 sub told {
     my ($client) = @_;
-    my $answer = $client->answer;
 
-    return "$answer->{status} " . ($answer->{header}{'x-source'} // '-');
+    return SlidewinFaults::told($client->answer);
 }
 
-sub decided {
-    my ($key) = @_;
+# until so many were asked for
+sub asked {
+    my ($key, $n) = @_;
 
-    return ($nginx->get("/t?k=$key")->{header}{'x-source'} // '') eq 'redis';
+    return SlidewinNginx::until_true(sub { $fake->checks($key) == $n },
+                                     20 * SlidewinNginx::patience());
 }
 
-ok(SlidewinNginx::until_true(sub { decided('warm') }, 20 * $patience),
-   'Redis is asked');
+ok($faults->well, 'Redis is asked');
+$faults->note;
 
 # Slow, but in time. The second is asked for when the first is answered, and is
 # late then; a third of another client is not.
 
-slow(2);
+$fake->mode('hold');
 
 my ($first, $second, $third) = map { $nginx->client } 1 .. 3;
 
 $first->request('/t?k=hot');
-SlidewinNginx::nap(0.3);
+ok(asked('hot', 1), 'one is asked for');
 $second->request('/t?k=hot');
-is(told($first), '200 redis', 'one that takes long');
+ok($nginx->busy(2), '... and one waits behind it');
+SlidewinNginx::nap($timeout / 2);
+$fake->release;
+is(told($first), '200 PASSED redis', 'one that takes long');
+ok(asked('hot', 2), '... then the other is asked for');
 $third->request('/t?k=cold');
-is(told($second), '503 fail_closed', '... and one behind it that is late');
-is(told($third), '200 redis', '... which is no reason to refuse another');
-is(scalar($nginx->errors(qr/is lost/)), 0, '... nor to leave the connection');
+is(told($second), '503 ERROR_REJECTED fail_closed', '... which is late');
+$fake->release;
+is(told($third), '200 PASSED redis', '... and no reason to refuse another');
+is($faults->lines(qr/is lost/), 0, '... nor to leave the connection');
 
 # Six of one client are late, though the connection is heard of, and Redis is
 # given up. The one that tries it out goes by itself, not behind the first of
@@ -78,20 +63,25 @@ is(scalar($nginx->errors(qr/is lost/)), 0, '... nor to leave the connection');
 my ($heard, $probe, @crowd) = map { $nginx->client } 1 .. 8;
 
 $heard->request('/t?k=heard');
-SlidewinNginx::nap(0.3);
-slow(5);
+ok(asked('heard', 1), 'one before them');
 $_->request('/t?k=crowd') for @crowd;
-is(told($heard), '200 redis', 'one before them');
-slow(0);
+ok($nginx->busy(7), '... and six of one client');
+SlidewinNginx::nap($timeout / 2);
+$fake->release(1);
+is(told($heard), '200 PASSED redis', '... it is answered');
 is(SlidewinNginx::tally(map { $_->answer->{status} } @crowd), '503 x6',
-   'six of one client are late');
+   '... they are late');
 ok($nginx->logged(qr/is not asked for a while/), '... and Redis is given up');
 SlidewinNginx::nap(0.2);
 $probe->request('/t?k=crowd');
-is(told($probe), '200 redis', '... until the next of them tries it out');
-is(scalar($nginx->errors(qr/is lost/)), 0, '... on the same connection');
+ok(asked('crowd', 2), '... until the next of them tries it out');
+$fake->mode('well');
+$fake->release;
+is(told($probe), '200 PASSED redis', '... and is answered');
+is($faults->lines(qr/is lost/), 0, '... on the same connection');
+is($fake->accepts, 1, '... which is the first');
 
 $_->close for $first, $second, $third, $heard, $probe, @crowd;
-$nginx->stop;
+$faults->clean;
 
 done_testing();

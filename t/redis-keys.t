@@ -16,7 +16,7 @@ my $cluster = SlidewinRedis->start(args => ['--cluster-enabled', 'yes']);
 
 my $zones = join '', map {
     my ($name, $key, $algorithm) = @$_;
-    "slidewin_zone $key zone=$name:1m rate=1r/h algorithm="
+    "slidewin_zone $key zone=$name:1m rate=1r/40d algorithm="
     . ($algorithm // 'log') . " deny_cache=off;\n";
 } (['field', '$http_x_key'], ['path', '$key'], ['a', '$http_x_key'],
    ['a.b', '$http_x_key'], ['address', '$binary_remote_addr'],

@@ -11,36 +11,47 @@ use SlidewinRedis;
 use Test::More;
 use Time::HiRes ();
 
-my $timeout = 200;
+my $timeout = 1000;
 my $dir = File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1, CLEANUP => 1);
 my $redis = SlidewinRedis->start;
 
 # slower and slower, so that there is never a while without an answer
 my $fake = SlidewinFake->start(relay => $redis->path, delay => sub {
     my $since = (Time::HiRes::stat("$dir/slow"))[9] // return 0;
-    my $delay = (Time::HiRes::time() - $since) * 0.4;
+    my $delay = (Time::HiRes::time() - $since) * 0.8;
 
-    return $delay < 0.6 ? $delay : 0.6;
+    return $delay < 3 ? $delay : 3;
 });
 my $faults = SlidewinFaults->start(
     url => $fake->url, redis => "timeout=${timeout}ms connect_timeout=20s");
 my $nginx = $faults->nginx;
 my @clients = map { $nginx->client } 1 .. 100;
+my @modes = @SlidewinFaults::MODES;
 
 $_->get('/free') for @clients;
 
-# One request every 10 ms, each of another client, whether those before it were
-# answered or not. Returns the answers in their order.
+# how often the log has said what of it
+sub said {
+    return { map { $_ => $faults->lines(qr/is $_/) }
+             'not asked for a while', 'asked again', 'back', 'lost' };
+}
+
+my $half;
+
+# One request every 20 ms, each of another client and the next on_error, whether
+# those before it were answered or not. Returns the answers in their order, and
+# notes what was said when there were half of them.
 sub load {
-    my ($n, $uri) = @_;
+    my ($n, $key) = @_;
     my @answers;
 
     for my $i (0 .. $n - 1) {
         my $client = $clients[$i % @clients];
 
+        $half = said() if $i == $n / 2;
         push @answers, $client->answer if $i >= @clients;
-        $client->request("$uri.$i");
-        SlidewinNginx::nap(0.01);
+        $client->request("/$modes[$i % @modes]?k=$key.$i");
+        SlidewinNginx::nap(0.02);
     }
 
     my $first = $n > @clients ? $n - @clients : 0;
@@ -61,42 +72,54 @@ sub fast { unlink "$dir/slow" or die "fast: $!"; return }
 ok($faults->well, 'Redis is asked');
 $faults->note;
 
-for my $mode (@SlidewinFaults::MODES) {
-    my %lines = map { $_ => $faults->lines(qr/is $_/) }
-                ('asked again', 'back', 'lost', 'not asked for a while');
-    my $source = { local => 'fallback', open => 'fail_open',
-                   closed => 'fail_closed' }->{$mode};
+my $n = 500;
+my ($begin, @answers);
 
+# again, if the machine stood still and nothing was heard for a while
+for (1 .. 3) {
+    $begin = said();
     slow();
-
-    my @answers = load(400, "/$mode?k=" . SlidewinFaults::fresh());
-    my $waited = grep { $_ >= $timeout / 2 }
-                 SlidewinFaults::latencies(@answers[-200 .. -1]);
-
-    is(scalar(grep { ($_->{header}{'x-source'} // '-') ne $source }
-              @answers[-200 .. -1]),
-       0, "answers late, then all: on_error=$mode decides");
-
-    # a probe at a time, with pauses that grow from 25 ms
-    cmp_ok($waited, '<=', 20, "... and of the last 200 only probes waited");
-
-    is($faults->lines(qr/is not asked for a while/)
-       - $lines{'not asked for a while'}, 1, '... Redis is given up once');
-    is($faults->lines(qr/is asked again/) - $lines{'asked again'}, 0,
-       '... for good, as long as it is late');
-    is($faults->lines(qr/is back/) - $lines{back}, 0,
-       '... and what is late brings nothing back');
-    cmp_ok($faults->lines(qr/is lost/) - $lines{lost}, '<=', 1,
-           '... nor is it lost more than once');
-
+    @answers = load($n, SlidewinFaults::fresh());
+    last if said()->{'not asked for a while'}
+            > $begin->{'not asked for a while'};
     fast();
-    ok($faults->well, "in time again: Redis is asked, after on_error=$mode");
-    is($faults->lines(qr/is asked again/) - $lines{'asked again'}, 1,
-       '... which is said once');
-    is($faults->lines(qr/is back/) - $lines{back},
-       $faults->lines(qr/is lost/) - $lines{lost},
-       '... as is that it is back, if it was lost');
+    $faults->well;
 }
+
+my @last = $n / 2 .. $n - 1;
+my %source = (local => 'fallback', open => 'fail_open',
+              closed => 'fail_closed');
+my $waited = grep { $_ >= $timeout / 2 }
+             SlidewinFaults::latencies(@answers[@last]);
+
+for my $i (0 .. $#modes) {
+    is(scalar(grep { ($answers[$_]{header}{'x-source'} // '-')
+                     ne $source{$modes[$i]} }
+              grep { $_ % @modes == $i } @last),
+       0, "answers late, then all: on_error=$modes[$i] decides");
+}
+
+# a probe at a time, with pauses that grow from 25 ms
+cmp_ok($waited, '<=', 20, '... and of the last ' . @last
+       . ' only probes waited');
+
+my $end = said();
+
+is($end->{'not asked for a while'}, $end->{'asked again'} + 1,
+   '... Redis is given up');
+is($end->{$_}, $half->{$_}, "... for good, as long as it is late: $_")
+    for 'not asked for a while', 'asked again', 'back';
+cmp_ok($end->{lost} - $begin->{lost}, '<=',
+       $end->{'not asked for a while'} - $begin->{'not asked for a while'},
+       '... nor is it lost more than once');
+
+fast();
+ok($faults->well, 'in time again: Redis is asked');
+
+my $then = said();
+
+is($then->{'asked again'}, $end->{'asked again'} + 1, '... which is said once');
+is($then->{back}, $then->{lost}, '... as is that it is back, if it was lost');
 
 $faults->recovers('in the end');
 $_->close for @clients;
@@ -109,26 +132,26 @@ my $errors = SlidewinFake->start(modes => {
     first => sub {
         my ($c, $command) = @_;
 
-        $c->pause(0.4);
+        $c->pause(0.8);
         $c->send($c->answer($command));
     },
     error => sub {
         my ($c) = @_;
 
-        $c->pause(0.3);
+        $c->pause(0.6);
         $c->send("-ERR late\r\n");
     },
 });
 
 $faults = SlidewinFaults->start(url => $errors->url,
-                                redis => 'timeout=900ms connect_timeout=20s');
+                                redis => 'timeout=1800ms connect_timeout=20s');
 $nginx = $faults->nginx;
 @clients = map { $nginx->client } 1 .. 5;
 $_->get('/free') for @clients;
 ok($faults->well, 'Redis is asked');
 $faults->note;
 
-# 0.4 s, then 0.7, 1.0, 1.3, 1.6: three are late, on a connection that is heard
+# 0.8 s, then 1.4, 2.0, 2.6, 3.2: three are late, on a connection that is heard
 
 $clients[0]->request('/open?k=first');
 SlidewinNginx::nap(0.02);
@@ -141,7 +164,7 @@ is(SlidewinFaults::told($clients[$_]->answer),
     for 1 .. 4;
 
 # until the last has come
-SlidewinNginx::nap(1.2);
+SlidewinNginx::nap(2.4);
 
 is($faults->lines(qr/is not asked for a while/), 0,
    'four failures, three of them late, are four');

@@ -50,16 +50,9 @@ sub waiting {
     $redis->signal('STOP');
     $_->request('/a?k=hot') for @clients;
 
-    SlidewinNginx::until_true(sub {
-        $nginx->get('/status')->{body} =~ /Writing: 51\b/;
-    }, 10 * SlidewinNginx::patience()) or die 'they do not wait';
+    $nginx->busy(50) or die 'they do not wait';
 
     return @clients;
-}
-
-sub gone_in_a_second {
-    return !grep { !SlidewinNginx::gone($_, 1 * SlidewinNginx::patience()) }
-           @_;
 }
 
 sub tally { return SlidewinNginx::tally(map { $_->answer->{status} } @_) }
@@ -76,7 +69,7 @@ SlidewinNginx::nap(0.3);
 is(scalar(grep { SlidewinNginx::alive($_) } @all), 3, 'QUIT waits');
 $redis->signal('CONT');
 is(tally(@clients), '200 x30, 429 x20', '... until all are answered');
-ok(gone_in_a_second(@all), '... and the processes gone within a second');
+ok(SlidewinNginx::all_gone(@all), '... and the processes gone soon');
 ok(become(0), '... and their connections');
 $nginx->stop(name => 'QUIT');
 
@@ -90,7 +83,7 @@ for my $signal (qw(TERM INT)) {
 
     $nginx->signal($signal);
     is(tally(@clients), '0 x50', "$signal: none is answered");
-    ok(gone_in_a_second(@all), '... and the processes gone within a second');
+    ok(SlidewinNginx::all_gone(@all), '... and the processes gone soon');
     is(scalar($nginx->errors(qr/exited on signal/)), 0, '... cleanly');
     $redis->signal('CONT');
     ok(become(0), '... and their connections');
@@ -105,7 +98,7 @@ is(source($nginx, '/a?k=idle'), '200 redis', 'connected');
 become(2);
 @all = ($nginx->master, $nginx->workers);
 $nginx->signal('QUIT');
-ok(gone_in_a_second(@all), 'QUIT, idle: gone within a second');
+ok(SlidewinNginx::all_gone(@all), 'QUIT, idle: gone soon');
 ok(become(0), '... and their connections');
 $nginx->stop(name => 'idle');
 
@@ -117,7 +110,7 @@ $nginx = SlidewinNginx->start(%conf, http => $http);
 ok($nginx->logged(qr/cannot be reached/), 'no Redis');
 @all = ($nginx->master, $nginx->workers);
 $nginx->signal('QUIT');
-ok(gone_in_a_second(@all), 'QUIT, no Redis: gone within a second');
+ok(SlidewinNginx::all_gone(@all), 'QUIT, no Redis: gone soon');
 $nginx->stop(name => 'no Redis');
 
 # after a deadline that the client did not wait for
@@ -130,7 +123,7 @@ $_->request('/a?k=hot') for @clients;
 $_->close for @clients;
 @all = ($nginx->master, $nginx->workers);
 $nginx->signal('QUIT');
-ok(!grep({ !SlidewinNginx::gone($_, 1 + 1 * SlidewinNginx::patience()) } @all),
+ok(SlidewinNginx::all_gone(@all),
    'QUIT, clients gone: gone when the deadline has passed, at the latest');
 $redis->signal('CONT');
 $nginx->stop(name => 'deadline');
@@ -149,9 +142,7 @@ become(2);
 my $fds = SlidewinNginx::fds($lives);
 $redis->signal('STOP');
 $_->request('/a?k=hot') for @its, @others;
-SlidewinNginx::until_true(sub {
-    $nginx->get('/status')->{body} =~ /Writing: 41\b/;
-}, 10);
+ok($nginx->busy(40), '40 wait');
 
 kill 'KILL', $dies;
 is(tally(@its), '0 x20', 'a worker is killed: its clients are cut off');
@@ -201,11 +192,11 @@ ok(SlidewinNginx::until_true(sub {
 ok(become(4), '... which are connected as well');
 
 $nginx->signal('WINCH', $old);
-ok(gone_in_a_second(@old), 'WINCH: the old workers leave');
+ok(SlidewinNginx::all_gone(@old), 'WINCH: the old workers leave');
 is(SlidewinNginx::tally($nginx->status('/a?k=up', 20)), '200 x10, 429 x10',
    '... and the new ones go on counting');
 $nginx->signal('QUIT', $old);
-ok(gone_in_a_second($old), 'QUIT: and so does the old master');
+ok(SlidewinNginx::all_gone($old), 'QUIT: and so does the old master');
 ok(become(2), '... and the connections');
 $nginx->stop(name => 'new binary');
 
@@ -216,8 +207,10 @@ $nginx = SlidewinNginx->start(%conf, http => $conf{http}
     . 'proxy_cache_path cache keys_zone=cache:1m manager_sleep=10ms
                         loader_sleep=10ms;');
 is(source($nginx, '/a?k=cache'), '200 redis', 'with a cache');
-is(scalar(SlidewinNginx::children($nginx->master)), 4,
-   'two workers, a manager and a loader');
+ok(SlidewinNginx::until_true(sub {
+    SlidewinNginx::children($nginx->master) == 4;
+}, 10 * SlidewinNginx::patience()), 'two workers, a manager and a loader');
+become(2);
 SlidewinNginx::nap(0.3);
 is(connections(), 2, '... of which the workers are connected');
 $nginx->stop(name => 'cache');

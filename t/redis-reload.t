@@ -34,14 +34,6 @@ sub connections {
                        =~ / addr=127\.0\.0\.1:/g);
 }
 
-sub waiting {
-    my ($nginx, $n) = @_;
-
-    return SlidewinNginx::until_true(sub {
-        $nginx->get('/status')->{body} =~ /Writing: (\d+)/ && $1 == $n + 1;
-    }, 10 * SlidewinNginx::patience());
-}
-
 sub source {
     my ($nginx, $uri) = @_;
     my $answer = $nginx->get($uri);
@@ -62,7 +54,7 @@ is(SlidewinNginx::tally(map { $_->get('/many?k=warm')->{status} }
 
 $redis->signal('STOP');
 $_->request('/a?k=hot') for @clients;
-ok(waiting($nginx, 100), '100 wait');
+ok($nginx->busy(100), '100 wait');
 
 $nginx->reload;
 is($nginx->get('/free')->{status}, 200, 'new workers serve meanwhile');
@@ -78,8 +70,7 @@ is(SlidewinNginx::tally(map { $old{$_->{header}{'x-pid'} // ''} ? 1 : 0 }
                         @answers), '1 x100', '... by the workers that have them');
 is(scalar(grep { ($_->{header}{'x-source'} // '') ne 'redis' } @answers), 0,
    '... as Redis decided');
-is(scalar(grep { !SlidewinNginx::gone($_, 1 * SlidewinNginx::patience()) }
-          keys %old), 0, '... which are gone within a second');
+ok(SlidewinNginx::all_gone(keys %old), '... which are gone soon');
 ok(SlidewinNginx::until_true(sub { connections($redis) == 2 }, 10),
    'two workers, two connections');
 is(source($nginx, '/a?k=hot'), '429 redis', 'Redis has kept the counts');
@@ -95,15 +86,13 @@ $nginx = SlidewinNginx->start(workers => 2, http => http($redis),
 is(source($nginx, '/many?k=x'), '200 redis', 'connected');
 $redis->signal('STOP');
 $nginx->reload;
-is(scalar(grep { !SlidewinNginx::gone($_, 1 * SlidewinNginx::patience()) }
-          keys %old), 0, 'idle: gone within a second, Redis stopped or not');
+ok(SlidewinNginx::all_gone(keys %old), 'idle: gone soon, Redis stopped or not');
 
 # these have never been answered: they are in the middle of connecting
 
 %old = map { $_ => 1 } $nginx->workers;
 $nginx->reload;
-is(scalar(grep { !SlidewinNginx::gone($_, 1 * SlidewinNginx::patience()) }
-          keys %old), 0, 'connecting: gone within a second');
+ok(SlidewinNginx::all_gone(keys %old), 'connecting: gone soon');
 $redis->signal('CONT');
 is(source($nginx, '/many?k=x'), '200 redis', 'and Redis is asked');
 $nginx->stop(name => 'idle');

@@ -75,14 +75,14 @@ my $slow = sub {
     my ($c, $command) = @_;
     my $answer = $c->answer($command);
 
-    $c->pause(0.5);
+    $c->pause(2);
     $c->send($answer);
 };
 
 my $fake = SlidewinFake->start(modes => { slow => $slow });
 
 $faults = SlidewinFaults->start(url => $fake->url,
-                                redis => 'timeout=200ms connect_timeout=20s');
+                                redis => 'timeout=500ms connect_timeout=20s');
 ok($faults->well, 'Redis is asked');
 $faults->note;
 
@@ -96,7 +96,7 @@ comes_back('as fast as before');
 
 $fake = SlidewinFake->start;
 $faults = SlidewinFaults->start(url => $fake->url,
-                                redis => 'timeout=500ms connect_timeout=20s');
+                                redis => 'timeout=1s connect_timeout=20s');
 ok($faults->well, 'Redis is asked');
 $faults->note;
 

@@ -14,6 +14,9 @@ my @algorithms = sort keys %letter;
 my $oracle = SlidewinOracle->new;
 my ($redis, %sha, $engine);
 
+# 40 days: an aligned window that does not end meanwhile
+my $long = 40 * 86_400_000;
+
 # a policy is [algorithm, limit, window]
 sub arguments {
     my ($policy, $cost, @last) = @_;
@@ -139,7 +142,7 @@ sub test_ttl {
 
 sub test_untouched {
     for my $algorithm (@algorithms) {
-        my $claim = { key => 'k', policy => [$algorithm, 3, 3_600_000] };
+        my $claim = { key => 'k', policy => [$algorithm, 3, $long] };
         my $now = time_there();
 
         $redis->command('FLUSHALL');
@@ -175,7 +178,7 @@ sub test_untouched {
 
 sub test_all_or_nothing {
     my $now = time_there();
-    my @claims = map { { key => "{k}$_", policy => [$_, 5, 3_600_000] } }
+    my @claims = map { { key => "{k}$_", policy => [$_, 5, $long] } }
                  @algorithms;
     my @keys = map { $_->{key} } @claims;
 
@@ -184,7 +187,7 @@ sub test_all_or_nothing {
 
         my @asked = @claims;
         $asked[$narrow] = { %{$asked[$narrow]},
-                            policy => [$algorithms[$narrow], 3, 3_600_000] };
+                            policy => [$algorithms[$narrow], 3, $long] };
 
         is(take($now, @asked), '11 11 11 11', "$engine: all count")
             for 1 .. 3;
@@ -368,7 +371,7 @@ sub test_noise {
 
 sub test_oom {
     my $now = time_there();
-    my @claims = map { { key => "{k}$_", policy => [$_, 4, 3_600_000] } }
+    my @claims = map { { key => "{k}$_", policy => [$_, 4, $long] } }
                  @algorithms;
     my @keys = map { $_->{key} } @claims;
 

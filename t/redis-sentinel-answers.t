@@ -67,7 +67,7 @@ for my $name (sort keys %bad) {
         url => 'redis-sentinel://'
                . join(',', map { '127.0.0.1:' . $_->port } @guards)
                . '/mymaster',
-        redis => 'timeout=2s connect_timeout=500ms');
+        redis => 'timeout=2s connect_timeout=1500ms');
 
     ok($faults->well(20), "$name: the other knows the master");
     $faults->note;

@@ -124,8 +124,9 @@ for my $right (@guard) {
     ok(SlidewinNginx::until_true(sub {
         $faults->get('/well_local?k=x')->{status} == 503;
     }, 20 * SlidewinNginx::patience()), "not without $right");
-    like(join('', $faults->nginx->errors(qr/sentinels of mymaster/)),
-         qr/(?:is lost|cannot be reached): NOPERM/, '... the log says why');
+    ok($faults->nginx->logged(
+           qr/sentinels of mymaster".*(?:lost|reached): NOPERM/, 10),
+       '... the log says why');
     allow($sentinel, 'guard', 'gu4rd', @guard);
     ok($faults->well(20), '... but with it');
 }

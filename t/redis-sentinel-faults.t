@@ -62,7 +62,7 @@ sub start {
         url => 'redis-sentinel://'
                . join(',', map { '127.0.0.1:' . (ref $_ ? $_->port : $_) }
                       @$guards) . '/mymaster',
-        redis => $options{redis} // 'timeout=2s connect_timeout=500ms',
+        redis => $options{redis} // 'timeout=2s connect_timeout=5s',
         http => $options{http} // '', env => $options{env} // {});
 }
 

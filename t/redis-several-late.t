@@ -15,7 +15,7 @@ my $dir = File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1, CLEANUP => 1);
 my %redis = map { $_ => SlidewinRedis->start } qw(a b);
 
 my $late = SlidewinFake->start(relay => $redis{b}->path, delay => sub {
-    return -e "$dir/slow" ? 1.5 * $timeout : 0;
+    return -e "$dir/slow" ? 3 * $timeout : 0;
 });
 
 sub slow {

@@ -57,7 +57,7 @@ sub bridge {
             sysread $asked, my $typed, 4096 or last;
             syswrite $in, $typed;
             # not to be read together with what is no order
-            SlidewinNginx::nap(0.1);
+            SlidewinNginx::nap(0.5);
         }
 
         if ($server && vec $read, fileno $server, 1) {
@@ -105,7 +105,7 @@ $faults->decides('at first');
 
 for my $round (1 .. 5) {
     print $orders "K\n";
-    SlidewinNginx::nap(0.2);
+    SlidewinNginx::nap(0.1);
     $faults->decides("new keys, $round");
 }
 

@@ -107,8 +107,7 @@ my $six = IO::Socket::IP->new(LocalHost => '::1', LocalPort => 0, Listen => 1,
                               V6Only => 1);
 
 if ($six) {
-    my $free = $six->sockport;
-    close $six;
+    my $free = SlidewinRedis::free_port();
 
     $certs->certificate('six', by => 'ca', for => 'IP:::1');
     my $third = SlidewinRedis->start(args => ['--bind', '::1'], port => $free,
@@ -150,7 +149,7 @@ $nginx->stop(name => 'a hundred');
 # Restarted, killed with checks under way, stopped, idle: as without TLS.
 
 $faults = SlidewinFaults->start(
-    url => $redis->url, redis => "ssl_ca=$ca timeout=1s connect_timeout=5s");
+    url => $redis->url, redis => "ssl_ca=$ca timeout=2s connect_timeout=5s");
 $nginx = $faults->nginx;
 
 ok($faults->well, 'Redis is asked');
@@ -164,7 +163,7 @@ $faults->recovers('restarted');
 @clients = map { $nginx->client } 1 .. 20;
 $redis->signal('STOP');
 $_->request('/open?k=killed') for @clients;
-SlidewinNginx::nap(0.1);
+ok($nginx->busy(20), 'twenty wait');
 $redis->kill('KILL');
 is(SlidewinNginx::tally(map { SlidewinFaults::told($_->answer)
                               eq '200 ERROR_PASSED fail_open' ? 1 : 0 }

@@ -196,6 +196,7 @@ for my $algorithm (@algorithms) {
 
 for my $signal ('KILL', 'TERM') {
     my @clients = $nginx->clients(8);
+    my $killed = $nginx->root . "/$signal";
 
     my @statuses = map { @$_ } $nginx->together(sub {
         my ($client) = @_;
@@ -203,10 +204,15 @@ for my $signal ('KILL', 'TERM') {
         if (!ref $client) {
             SlidewinNginx::nap(0.05);
             kill $signal, $redis->pid;
+            open my $file, '>', $killed or die "$killed: $!";
             return [];
         }
-        return [map { SlidewinNginx::nap(0.002);
-                      $client->get('/log?k=restart')->{status} } 1 .. 100];
+        # some before, some at the moment, some after it
+        return [map {
+            SlidewinNginx::until_true(sub { -e $killed }, 30) if $_ == 80;
+            SlidewinNginx::nap(0.002);
+            $client->get('/log?k=restart')->{status};
+        } 1 .. 100];
     }, @clients, 'the killer');
 
     my %count;

@@ -8,7 +8,7 @@ use SlidewinFake;
 use SlidewinFaults;
 use Test::More;
 
-my $timeout = 80;
+my $timeout = 150;
 
 # the client's name says how much of the answer it gets
 my %modes = map {

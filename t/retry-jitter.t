@@ -76,8 +76,11 @@ sub exact {
 
     return 0 if !defined $t;
 
-    return $t >= whole($window - ($answer->{to} - $taken->{from}) - 0.002)
-           && $t <= whole($window - ($answer->{from} - $taken->{to}) + 0.002);
+    # an edge knows the time of Redis to some more of them
+    my $off = $zone eq 'redis' ? 0.1 : 0.002;
+
+    return $t >= whole($window - ($answer->{to} - $taken->{from}) - $off)
+           && $t <= whole($window - ($answer->{from} - $taken->{to}) + $off);
 }
 
 # How much later than t= each of so many rejections says, and what was wrong.

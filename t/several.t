@@ -64,9 +64,9 @@ location = /peek {
 === four policies of four algorithms, each with its cost
 --- http_config
 slidewin_zone $remote_addr zone=a:1m rate=100r/h algorithm=log;
-slidewin_zone $remote_addr zone=b:1m rate=100r/h algorithm=counter;
-slidewin_zone $remote_addr zone=c:1m rate=100r/h algorithm=strict;
-slidewin_zone $remote_addr zone=d:1m rate=10r/h algorithm=fixed;
+slidewin_zone $remote_addr zone=b:1m rate=100r/40d algorithm=counter;
+slidewin_zone $remote_addr zone=c:1m rate=100r/40d algorithm=strict;
+slidewin_zone $remote_addr zone=d:1m rate=10r/40d algorithm=fixed;
 --- user_files eval: $::UserFiles
 --- config
 slidewin_headers ietf;

@@ -6,7 +6,6 @@ package SlidewinCluster;
 use strict;
 use warnings;
 
-use IO::Socket::INET ();
 use POSIX ();
 use SlidewinNginx ();
 use SlidewinRedis ();
@@ -33,13 +32,13 @@ sub start {
     return $self;
 }
 
-# another node, which knows nobody yet
+# another node, which knows nobody yet; its bus is 10000 above its port
 sub add {
     my ($self) = @_;
     my $node = SlidewinRedis->start(
-        binary => $self->{binary}, port => node_port(),
+        binary => $self->{binary}, port => SlidewinRedis::free_port(10000),
         tls => $self->{tls},
-        args => ['--cluster-enabled', 'yes', '--cluster-node-timeout', 1000,
+        args => ['--cluster-enabled', 'yes', '--cluster-node-timeout', 2000,
                  '--cluster-require-full-coverage', 'no',
                  '--cluster-replica-validity-factor', 0,
                  '--repl-diskless-sync-delay', 0, @{$self->{args}}]);
@@ -47,21 +46,6 @@ sub add {
     push @{$self->{nodes}}, $node;
 
     return $node;
-}
-
-# Of a node: its bus is 10000 above it, and both are below those that the system
-# gives to others.
-sub node_port {
-    for (1 .. 100) {
-        my $port = 11000 + int rand 9000;
-
-        return $port if 2 == grep {
-            IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $_,
-                                  Listen => 1)
-        } $port, $port + 10000;
-    }
-
-    die "no free ports\n";
 }
 
 sub nodes { return @{$_[0]{nodes}} }

@@ -1,7 +1,7 @@
 package SlidewinCount;
 
 # For suites of count= and reset=: the same scenario over each store. An edge is
-# an nginx with a zone for each algorithm, 5r/h of the client in ?k=, and at
+# an nginx with a zone for each algorithm, 5r/40d of the client in ?k=, and at
 # /peek_ZONE what is left of it; http://origin/STATUS answers with the status,
 # http://held when the suite says so, http://down never.
 
@@ -66,7 +66,7 @@ sub edge {
     my ($self, %conf) = @_;
     my $n = ++$self->{edges};
     my $on_error = $conf{on_error} // 'closed';
-    my $rate = $conf{rate} // "${LIMIT}r/h";
+    my $rate = $conf{rate} // "${LIMIT}r/40d";
     my $url = $conf{url} // ($self->{redis} && $self->{redis}->url);
     my $wait = $conf{redis} // 'timeout=20s connect_timeout=20s';
 
@@ -123,18 +123,10 @@ sub becomes {
     return Test::More::is($left, $want, $name);
 }
 
-# requests in progress, that of the question not
-sub busy {
-    my ($nginx) = @_;
-
-    return $nginx->get('/status')->{body} =~ /Writing: (\d+)/ ? $1 - 1 : -1;
-}
-
 sub idle {
     my ($nginx, $name) = @_;
 
-    return Test::More::ok(SlidewinNginx::until_true(sub { busy($nginx) == 0 },
-                          10 * SlidewinNginx::patience()), $name);
+    return Test::More::ok($nginx->busy(0), $name);
 }
 
 sub statuses { return join ' ', map { $_->{status} } @_ }

@@ -41,7 +41,8 @@ sub start {
     my ($class, %options) = @_;
 
     my $listener = IO::Socket::INET->new(
-        LocalAddr => '127.0.0.1', LocalPort => $options{port} // 0,
+        LocalAddr => '127.0.0.1',
+        LocalPort => $options{port} // SlidewinRedis::free_port(),
         Listen => $options{backlog} // 128, ReuseAddr => 1)
         or die "listen: $!";
 
@@ -84,8 +85,8 @@ sub mode {
     return;
 }
 
-# answers what the connections have held back
-sub release { $_[0]->_ask('release'); return }
+# release(N): answers what the connections have held back, the first N or all
+sub release { my ($self, $n) = @_; $self->_ask(release => $n); return }
 
 # ends the connections there are
 sub cut { $_[0]->_ask('cut'); return }
@@ -249,7 +250,8 @@ sub _command {
 
     } else {
         for my $c (@{$self->{connections}}) {
-            $c->honest($_) for splice @{$c->{held}};
+            my $held = $c->{held};
+            $c->honest($_) for splice @$held, 0, $value // @$held;
         }
     }
 

@@ -2,7 +2,8 @@ package SlidewinFaults;
 
 # An nginx whose Redis is not well: a policy for each on_error, and what a suite
 # says of their answers. /local, /open and /closed take two requests an hour of
-# the client in ?k=, /well takes any number.
+# the client in ?k=, /well takes any number. A connection may take its time to
+# be made, unless the suite says how long.
 
 use strict;
 use warnings;
@@ -29,9 +30,10 @@ my $fresh = 0;
 # on_error a connection of its own, so that one's failures are not another's.
 sub start {
     my ($class, %options) = @_;
-    my $params = $options{redis} // 'timeout=500ms';
+    my $params = $options{redis} // 'timeout=2s';
     my ($stores, $zones, $locations) = ('') x 3;
 
+    $params .= ' connect_timeout=10s' if $params !~ /connect_timeout=/;
     $stores = "slidewin_redis $options{url} $params;\n" if !$options{apart};
 
     for my $mode (@MODES) {
@@ -59,6 +61,7 @@ sub start {
             http => $stores . $zones . ($options{http} // ''),
             server => 'add_header X-Source $slidewin_source always;
                        add_header X-Latency $slidewin_latency always;
+                       location = /status { stub_status; }
                        ' . $locations . ($options{server} // '')),
     }, $class;
 

@@ -231,6 +231,9 @@ sub gone {
     }, $seconds);
 }
 
+# All of them: soon, if there is nothing to wait for.
+sub all_gone { return !grep { !gone($_, 5 * patience()) } @_ }
+
 # Workers that take requests, not those that are leaving.
 sub workers {
     my ($self, $master) = @_;
@@ -381,6 +384,16 @@ sub asks {
     $client->request($uri);
 
     return $client;
+}
+
+# until so many requests are in progress, that of the question, to a /status of
+# stub_status, not
+sub busy {
+    my ($self, $n) = @_;
+
+    return until_true(sub {
+        $self->get('/status')->{body} =~ /Writing: (\d+)/ && $1 == $n + 1;
+    }, 20 * patience());
 }
 
 sub status {

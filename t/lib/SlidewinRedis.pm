@@ -8,8 +8,10 @@ use strict;
 use warnings;
 
 use Cwd ();
+use Fcntl ();
 use File::Basename ();
 use File::Path ();
+use File::Spec ();
 use File::Temp ();
 use IO::Socket::INET ();
 use POSIX ();
@@ -113,13 +115,45 @@ sub packed {
 # and as they give them
 sub numbers { return map { unpack 'Q<', "$_\0" } unpack '(a7)*', $_[0] }
 
-# a port of the loopback nobody listens on
-sub free_port {
-    my $socket = IO::Socket::INET->new(
-        LocalAddr => '127.0.0.1', Listen => 1, Proto => 'tcp')
-        or die "no free port: $!";
+# free_port(OFFSET...): a port nobody listens on, nor so far above it. It is
+# this suite's to its end, also while nobody is there: it is none of those that
+# the system gives away, and is locked as Test::Nginx locks its own.
+my @locks;
+my $turn = $$;
 
-    return $socket->sockport;
+sub free_port {
+    my (@offsets) = @_;
+    my $dir = File::Spec->tmpdir . "/test-nginx-port-locks-$<";
+
+    mkdir $dir;
+
+    for (1 .. 5000) {
+        my $port = 1988 + 4 * ($turn++ * 37 % 5000);
+        my @ports = map { $port + $_ } 0, @offsets;
+        my @held = map { _lock("$dir/port-$_.lock") } @ports;
+
+        next if @held < @ports || grep { !_is_free($_) } @ports;
+
+        push @locks, @held;
+        return $port;
+    }
+
+    die "no free port\n";
+}
+
+sub _lock {
+    my ($path) = @_;
+
+    open my $lock, '>>', $path or return;
+
+    return flock($lock, Fcntl::LOCK_EX() | Fcntl::LOCK_NB()) ? $lock : ();
+}
+
+sub _is_free {
+    my ($port) = @_;
+
+    return IO::Socket::INET->new(LocalAddr => '0.0.0.0', LocalPort => $port,
+                                 Listen => 1, ReuseAddr => 1);
 }
 
 # run(args...): starts it again, after kill or stop, on the same port and

@@ -52,15 +52,15 @@ my $fake = SlidewinFake->start(modes => {
 my @algorithms = qw(counter fixed strict log);
 
 my $nginx = SlidewinNginx->start(
-    http => "slidewin_redis @{[$redis->url]} timeout=2s connect_timeout=5s;
-             slidewin_redis @{[$fake->url]} name=fake timeout=2s
+    http => "slidewin_redis @{[$redis->url]} timeout=4s connect_timeout=5s;
+             slidewin_redis @{[$fake->url]} name=fake timeout=4s
                             connect_timeout=5s;
              slidewin_zone \$arg_k zone=here:1m rate=1r/h algorithm=log
                            store=local;
              slidewin_zone \$arg_k zone=fake:1m rate=2r/h algorithm=log
                            store=fake on_error=open;
             " . join('', map {
-                "slidewin_zone \$arg_k zone=$_:1m rate=2r/h algorithm=$_;\n"
+                "slidewin_zone \$arg_k zone=$_:1m rate=2r/40d algorithm=$_;\n"
             } @algorithms),
     server => 'add_header X-Source $slidewin_source always;
                location = /all {
@@ -70,6 +70,7 @@ my $nginx = SlidewinNginx->start(
                location = /both {
                    slidewin zone=log; slidewin zone=here; empty_gif;
                }
+               location = /status { stub_status; }
                location = /fake { slidewin zone=fake; empty_gif; }'
               . join('', map { "location = /$_ { slidewin zone=$_;"
                                . " empty_gif; }\n" } @algorithms),
@@ -112,9 +113,9 @@ my @clients = map { $nginx->client } 1 .. 20;
 
 $redis->signal('STOP');
 $_->request('/log?k=6') for @clients;
-SlidewinNginx::nap(0.3);
+ok($nginx->busy(20), 'twenty wait');
 $_->close for @clients[0 .. 9];
-SlidewinNginx::nap(0.3);
+ok($nginx->busy(10), '... and half of them leave');
 $redis->signal('CONT');
 is(SlidewinNginx::tally(map { $_->answer->{status} } @clients[10 .. 19]),
    '200 x1, 429 x9', 'of those who left, one had been asked for');
@@ -132,7 +133,7 @@ ok(becomes('/fixed?k=', '200 redis'), '... and what comes after it');
 $redis->signal('STOP');
 @clients = map { $nginx->client } 1 .. 5;
 $_->request('/log?k=8') for @clients;
-SlidewinNginx::nap(0.3);
+ok($nginx->busy(5), 'five wait');
 $redis->kill;
 is(SlidewinNginx::tally(map { $_->answer->{status} } @clients),
    '200 x2, 429 x3', 'Redis is killed');
@@ -158,7 +159,7 @@ my $client = $nginx->client;
 $client->get('/free');
 $redis->signal('STOP');
 $client->request('/log?k=10');
-SlidewinNginx::nap(0.3);
+ok($nginx->busy(1), 'one waits');
 $nginx->configure;
 $nginx->signal('HUP');
 SlidewinNginx::until_true(sub {

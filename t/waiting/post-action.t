@@ -15,8 +15,8 @@ content
 END
 
 our $Stores = <<'END';
-slidewin_test_store late delay=500ms;
-slidewin_test_store bad delay=500ms fail;
+slidewin_test_store late delay=1500ms;
+slidewin_test_store bad delay=1500ms fail;
 slidewin_zone $remote_addr zone=late:1m rate=1000r/h algorithm=log store=late;
 slidewin_zone $remote_addr zone=none:1m rate=1r/h algorithm=log store=late;
 slidewin_zone $remote_addr zone=bad:1m rate=1000r/h algorithm=log store=bad
@@ -55,7 +55,7 @@ sub leave {
        join(' ', ('GET /after HTTP/1.0') x $n), 'each has its post_action');
 
     # the store answers meanwhile
-    sleep 0.8;
+    sleep 1.8;
     ok(!$up->called(0.2), '... once');
 
     $_->write("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n") for @calls;

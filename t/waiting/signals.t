@@ -6,7 +6,7 @@ use warnings;
 use SlidewinNginx;
 use Test::More;
 
-my $delay = 1;
+my $delay = 3;
 
 my %conf = (
     workers => 2,
@@ -14,7 +14,8 @@ my %conf = (
              slidewin_test_store slow delay=${delay}s;
              slidewin_zone \$arg_k zone=a:1m rate=30r/40d algorithm=log
                            store=slow;",
-    server => 'location = /a { slidewin zone=a; empty_gif; }',
+    server => 'location = /a { slidewin zone=a; empty_gif; }
+               location = /status { stub_status; }',
 );
 
 sub waiting {
@@ -22,14 +23,9 @@ sub waiting {
     my @clients = $nginx->clients(50);
 
     $_->request('/a?k=hot') for @clients;
-    SlidewinNginx::nap(0.2);
+    $nginx->busy(50) or die 'they do not wait';
 
     return @clients;
-}
-
-sub gone_in_a_second {
-    return !grep { !SlidewinNginx::gone($_, 1 * SlidewinNginx::patience()) }
-           @_;
 }
 
 sub tally { return SlidewinNginx::tally(map { $_->answer->{status} } @_) }
@@ -41,7 +37,7 @@ my @all = ($nginx->master, $nginx->workers);
 
 $nginx->signal('QUIT');
 is(tally(@clients), '200 x30, 429 x20', 'QUIT: all are answered');
-ok(gone_in_a_second(@all), '... and the processes gone within a second');
+ok(SlidewinNginx::all_gone(@all), '... and the processes gone soon');
 is(scalar($nginx->errors(qr/exited on signal/)), 0, '... cleanly');
 $nginx->stop(name => 'QUIT');
 
@@ -57,7 +53,7 @@ for my $signal (qw(TERM INT)) {
 
     $nginx->signal($signal);
     is(tally(@clients), '0 x50', "$signal: none is answered");
-    ok(gone_in_a_second(@all), '... and the processes gone within a second');
+    ok(SlidewinNginx::all_gone(@all), '... and the processes gone soon');
     is(scalar($nginx->errors(qr/exited on signal/)), 0, '... cleanly');
     $nginx->stop(name => $signal);
 }
@@ -75,7 +71,7 @@ is(scalar(grep { SlidewinNginx::alive($_) } @all), 3,
    'QUIT waits for requests that wait');
 
 $_->close for @clients;
-ok(gone_in_a_second(@all), '... and no longer than for their clients');
+ok(SlidewinNginx::all_gone(@all), '... and no longer than for their clients');
 is(scalar($nginx->errors('call cancelled')), 50,
    '... whose calls are cancelled');
 $nginx->stop(name => 'clients leave');
@@ -83,7 +79,7 @@ $nginx->stop(name => 'clients leave');
 
 # after requests have waited and been answered nothing is left to wait for
 
-$conf{http} =~ s/delay=\S+/delay=100ms;/;
+$conf{http} =~ s/delay=\S+/delay=1s;/;
 $nginx = SlidewinNginx->start(%conf);
 @clients = waiting($nginx);
 
@@ -91,13 +87,13 @@ is(tally(@clients), '200 x30, 429 x20', 'all are answered');
 
 @all = ($nginx->master, $nginx->workers);
 $nginx->signal('QUIT');
-ok(gone_in_a_second(@all), 'idle after waiting: gone within a second');
+ok(SlidewinNginx::all_gone(@all), 'idle after waiting: gone soon');
 $nginx->stop(name => 'idle');
 
 
 # a new binary while requests wait in the old
 
-$conf{http} =~ s/delay=\S+/delay=2s;/;
+$conf{http} =~ s/delay=\S+/delay=3s;/;
 $nginx = SlidewinNginx->start(%conf);
 
 my $old = $nginx->master;
@@ -120,8 +116,8 @@ is(SlidewinNginx::tally(map { $_->{status} } @answers),
    '200 x30, 429 x20', 'WINCH, QUIT: all are answered');
 is(scalar(grep { !$old{$_->{header}{'x-pid'} // ''} } @answers), 0,
    '... by the workers that took them');
-ok(gone_in_a_second($old, keys %old),
-   '... and the old processes gone within a second');
+ok(SlidewinNginx::all_gone($old, keys %old),
+   '... and the old processes gone soon');
 is($nginx->get('/a?k=hot')->{status}, 200, 'the new ones count anew');
 
 $nginx->stop(name => 'new binary');
