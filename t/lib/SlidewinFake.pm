@@ -84,8 +84,14 @@ sub mode {
     return;
 }
 
-# answers what the connections have held back
-sub release { $_[0]->_ask('release'); return }
+# answers what the connections have held back, each with the bytes if given
+sub release {
+    my ($self, $bytes) = @_;
+
+    $self->_ask(release => $bytes);
+
+    return;
+}
 
 # ends the connections there are
 sub cut { $_[0]->_ask('cut'); return }
@@ -249,7 +255,9 @@ sub _command {
 
     } else {
         for my $c (@{$self->{connections}}) {
-            $c->honest($_) for splice @{$c->{held}};
+            for my $command (splice @{$c->{held}}) {
+                defined $value ? $c->send($value) : $c->honest($command);
+            }
         }
     }
 
