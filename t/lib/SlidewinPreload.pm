@@ -23,14 +23,18 @@ sub library {
 }
 
 # A wall clock that can be set: for the environment of a process, and
-# set(SECONDS) is how far it is from true time.
-sub clock {
-    my ($class) = @_;
+# set(SECONDS) is how far it is from true time. monotonic is the other clock,
+# which a process takes for the time that goes by.
+sub clock { return $_[0]->_clock('SLIDEWIN_CLOCK') }
+
+sub monotonic { return $_[0]->_clock('SLIDEWIN_MONOTONIC') }
+
+sub _clock {
+    my ($class, $name) = @_;
     my $dir = _dir();
     my $self = bless {
         dir => $dir,
-        env => { LD_PRELOAD => library('clock'),
-                 SLIDEWIN_CLOCK => "$dir/offset" },
+        env => { LD_PRELOAD => library('clock'), $name => "$dir/offset" },
     }, $class;
 
     $self->set(0);
