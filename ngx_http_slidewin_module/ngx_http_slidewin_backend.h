@@ -106,6 +106,7 @@ struct ngx_http_slidewin_store_s {
     ngx_str_t                           name;
     const ngx_http_slidewin_backend_t  *backend;
     void                               *data;
+    uint16_t                            origin;   /* tells it from others */
     unsigned                            local:1;
     unsigned                            used:1;   /* by a limit */
 };

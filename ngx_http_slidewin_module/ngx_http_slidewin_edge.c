@@ -107,7 +107,7 @@ ngx_http_slidewin_edge_give_back(ngx_http_slidewin_entry_t *entry)
     }
 
     if (entry->source == NGX_HTTP_SLIDEWIN_SOURCE_LEASE
-        && ngx_http_slidewin_lease_return(&entry->claim))
+        && ngx_http_slidewin_lease_return(&entry->claim, entry->store))
     {
         entry->claim.counted = 0;
         return;

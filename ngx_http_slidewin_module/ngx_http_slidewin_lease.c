@@ -43,7 +43,8 @@ typedef struct {
     int64_t                    ends;       /* ms; no size: was cleared */
     int64_t                    asked;
     int64_t                    asking;     /* until then somebody does */
-    uint32_t                   key_len;
+    uint16_t                   origin;     /* of the store */
+    uint16_t                   key_len;
     u_char                     key[1];
 } ngx_http_slidewin_lease_t;
 
@@ -59,6 +60,8 @@ typedef struct {
 static ngx_http_slidewin_lease_t *ngx_http_slidewin_lease_open(
     ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_claim_t *claim);
 static void ngx_http_slidewin_lease_close(ngx_http_slidewin_visit_t *visit);
+static ngx_uint_t ngx_http_slidewin_lease_of(ngx_http_slidewin_lease_t *lease,
+    ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_store_t *store);
 static int64_t ngx_http_slidewin_lease_span(const sw_policy_t *policy);
 static void ngx_http_slidewin_lease_count(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_claim_t *claim,
@@ -66,7 +69,8 @@ static void ngx_http_slidewin_lease_count(ngx_http_slidewin_visit_t *visit,
 static int64_t ngx_http_slidewin_lease_wish(ngx_http_slidewin_lease_t *lease,
     int64_t cost, int64_t span, int64_t now);
 static void ngx_http_slidewin_lease_end(ngx_http_slidewin_visit_t *visit,
-    ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_rest_t *rest);
+    ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_rest_t *rest);
 static void ngx_http_slidewin_lease_hand_back(ngx_http_slidewin_rest_t *rest,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_store_t *store);
 static void ngx_http_slidewin_lease_timer(ngx_event_t *ev);
@@ -96,9 +100,7 @@ ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
 
     lease = ngx_http_slidewin_lease_open(&visit, claim);
 
-    if (lease == NULL
-        || !ngx_http_slidewin_echo_of(&lease->policy, &claim->policy))
-    {
+    if (lease == NULL || !ngx_http_slidewin_lease_of(lease, claim, store)) {
         goto done;
     }
 
@@ -124,7 +126,7 @@ ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
     /* the store hears of what is left before it is asked for more */
 
     if (wish || now >= lease->ends) {
-        ngx_http_slidewin_lease_end(&visit, lease, &rest);
+        ngx_http_slidewin_lease_end(&visit, lease, store, &rest);
     }
 
 done:
@@ -232,7 +234,7 @@ ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
 
     if (lease->key_len == 0) {
         ngx_memcpy(lease->key, claim->key.data, claim->key.len);
-        lease->key_len = (uint32_t) claim->key.len;
+        lease->key_len = (uint16_t) claim->key.len;
     }
 
     /* the client was cleared meanwhile, and what is ahead with it */
@@ -241,14 +243,14 @@ ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
         claim->ahead = 0;
     }
 
-    if (claim->ahead || !ngx_http_slidewin_echo_of(&lease->policy,
-                                                   &claim->policy))
-    {
+    if (claim->ahead || !ngx_http_slidewin_lease_of(lease, claim, store)) {
+
         /* what is left is from another time, and one at a time is enough */
 
-        ngx_http_slidewin_lease_end(&visit, lease, &rest);
+        ngx_http_slidewin_lease_end(&visit, lease, store, &rest);
 
         lease->policy = claim->policy;
+        lease->origin = store->origin;
         lease->size = claim->ahead;
         lease->used = 0;
         lease->stamp = claim->verdict.stamp;
@@ -282,7 +284,8 @@ ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
 
 
 ngx_uint_t
-ngx_http_slidewin_lease_return(ngx_http_slidewin_claim_t *claim)
+ngx_http_slidewin_lease_return(ngx_http_slidewin_claim_t *claim,
+    ngx_http_slidewin_store_t *store)
 {
     ngx_uint_t                  returned;
     ngx_http_slidewin_lease_t  *lease;
@@ -293,7 +296,7 @@ ngx_http_slidewin_lease_return(ngx_http_slidewin_claim_t *claim)
     returned = lease && lease->stamp == claim->verdict.stamp
                && lease->used >= claim->cost
                && ngx_http_slidewin_clock_ms() < lease->ends
-               && ngx_http_slidewin_echo_of(&lease->policy, &claim->policy);
+               && ngx_http_slidewin_lease_of(lease, claim, store);
 
     if (returned) {
         lease->used -= claim->cost;
@@ -354,6 +357,17 @@ ngx_http_slidewin_lease_close(ngx_http_slidewin_visit_t *visit)
 }
 
 
+/* a reload may have changed the limit, or where it counts */
+
+static ngx_uint_t
+ngx_http_slidewin_lease_of(ngx_http_slidewin_lease_t *lease,
+    ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_store_t *store)
+{
+    return lease->origin == store->origin
+           && ngx_http_slidewin_echo_of(&lease->policy, &claim->policy);
+}
+
+
 /* the longer units are held, the later the limit hears of their use */
 
 static int64_t
@@ -364,9 +378,12 @@ ngx_http_slidewin_lease_span(const sw_policy_t *policy)
 }
 
 
+/* what another store has counted is not for this one to take back */
+
 static void
 ngx_http_slidewin_lease_end(ngx_http_slidewin_visit_t *visit,
-    ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_rest_t *rest)
+    ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_rest_t *rest)
 {
     ngx_memzero(&rest->claim, sizeof(ngx_http_slidewin_claim_t));
 
@@ -374,7 +391,7 @@ ngx_http_slidewin_lease_end(ngx_http_slidewin_visit_t *visit,
         return;
     }
 
-    rest->claim.cost = lease->left;
+    rest->claim.cost = (lease->origin == store->origin) ? lease->left : 0;
     rest->claim.policy = lease->policy;
     rest->claim.verdict.stamp = lease->stamp;
     rest->claim.key.len = lease->key_len;
@@ -440,7 +457,8 @@ ngx_http_slidewin_lease_leave(ngx_http_slidewin_policy_t *policy)
 
 /*
  * Any worker sees to any lease: the one that took it may be gone.  What nobody
- * hands back stays counted until it leaves the window.
+ * hands back stays counted until it leaves the window.  One that was replaced
+ * may not know the store of the others.
  */
 
 static void
@@ -448,6 +466,10 @@ ngx_http_slidewin_lease_timer(ngx_event_t *ev)
 {
     ngx_uint_t                   more;
     ngx_http_slidewin_policy_t  *policy;
+
+    if (ngx_exiting) {
+        return;
+    }
 
     policy = ev->data;
 
@@ -465,7 +487,7 @@ static ngx_uint_t
 ngx_http_slidewin_lease_see_to(ngx_http_slidewin_policy_t *policy,
     int64_t now, ngx_uint_t most)
 {
-    ngx_uint_t                  n;
+    ngx_uint_t                  n, ended;
     ngx_http_slidewin_claim_t   claim;
     ngx_http_slidewin_lease_t  *lease;
     ngx_http_slidewin_rest_t    rest;
@@ -481,14 +503,15 @@ ngx_http_slidewin_lease_see_to(ngx_http_slidewin_policy_t *policy,
 
         rest.claim.cost = 0;
         lease = ngx_http_slidewin_zone_first(&visit);
+        ended = (lease && lease->ends <= now);
 
-        if (lease && lease->ends <= now) {
-            ngx_http_slidewin_lease_end(&visit, lease, &rest);
+        if (ended) {
+            ngx_http_slidewin_lease_end(&visit, lease, policy->store, &rest);
         }
 
         ngx_http_slidewin_lease_close(&visit);
 
-        if (rest.claim.cost == 0) {
+        if (!ended) {
             return 0;
         }
 

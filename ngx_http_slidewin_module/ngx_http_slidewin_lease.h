@@ -25,7 +25,8 @@ void ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_store_t *store, int64_t asked);
 
 /* whether a claim that was taken from a lease could be put back there */
-ngx_uint_t ngx_http_slidewin_lease_return(ngx_http_slidewin_claim_t *claim);
+ngx_uint_t ngx_http_slidewin_lease_return(ngx_http_slidewin_claim_t *claim,
+    ngx_http_slidewin_store_t *store);
 
 void ngx_http_slidewin_lease_forget(ngx_http_slidewin_claim_t *claim);
 

@@ -33,6 +33,8 @@ static char *ngx_http_slidewin_redis_password_file(ngx_conf_t *cf,
     ngx_str_t *arg, ngx_str_t *value, void *conf);
 static char *ngx_http_slidewin_redis_prefix(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
+static uint16_t ngx_http_slidewin_redis_origin(ngx_str_t *url,
+    ngx_str_t *prefix);
 static char *ngx_http_slidewin_redis_time(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, const char *name, ngx_msec_t *msec);
 static ngx_int_t ngx_http_slidewin_redis_copy(ngx_conf_t *cf, ngx_str_t *dst,
@@ -110,6 +112,8 @@ ngx_http_slidewin_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd,
     if (rv != NGX_CONF_OK) {
         return rv;
     }
+
+    store->origin = ngx_http_slidewin_redis_origin(&value[1], &redis->prefix);
 
     if (redis->access.user.len && redis->access.password.len == 0) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
@@ -382,6 +386,22 @@ ngx_http_slidewin_redis_prefix(ngx_conf_t *cf, ngx_str_t *arg,
     args->redis->prefix = *value;
 
     return NGX_CONF_OK;
+}
+
+
+/* what is counted elsewhere, or under other keys, is not of this store */
+
+static uint16_t
+ngx_http_slidewin_redis_origin(ngx_str_t *url, ngx_str_t *prefix)
+{
+    uint32_t  hash;
+
+    ngx_crc32_init(hash);
+    ngx_crc32_update(&hash, url->data, url->len + 1);
+    ngx_crc32_update(&hash, prefix->data, prefix->len);
+    ngx_crc32_final(hash);
+
+    return (uint16_t) hash;
 }
 
 

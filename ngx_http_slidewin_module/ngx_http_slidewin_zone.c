@@ -12,8 +12,11 @@
 #define NGX_HTTP_SLIDEWIN_RING_EVICTIONS 2
 #define NGX_HTTP_SLIDEWIN_FULL_LOG_MS    60000
 
+/* what is due for so long is not attended to any more, ms */
+#define NGX_HTTP_SLIDEWIN_DUE_MS         60000
+
 /* counts up when what lies in shared memory changes its meaning */
-#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   4
+#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   5
 
 #define NGX_HTTP_SLIDEWIN_ZONE_LAYOUT                                         \
     (NGX_HTTP_SLIDEWIN_ZONE_VERSION << 24                                     \
@@ -681,6 +684,7 @@ ngx_http_slidewin_memo_node(ngx_http_slidewin_memo_t *memo)
 static ngx_uint_t
 ngx_http_slidewin_node_idle(ngx_http_slidewin_node_t *node, int64_t now)
 {
+    int64_t                    due;
     ngx_http_slidewin_memo_t  *memo;
 
     if (ngx_http_slidewin_node_counts(node)) {
@@ -688,8 +692,9 @@ ngx_http_slidewin_node_idle(ngx_http_slidewin_node_t *node, int64_t now)
     }
 
     memo = ngx_http_slidewin_node_memo(node);
+    due = memo->queue.next ? NGX_HTTP_SLIDEWIN_DUE_MS : 0;
 
-    return memo->queue.next == NULL && memo->until <= now;
+    return memo->until + due <= now;
 }
 
 

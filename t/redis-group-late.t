@@ -67,7 +67,7 @@ ok(asked('heard', 1), 'one before them');
 $_->request('/t?k=crowd') for @crowd;
 ok($nginx->busy(7), '... and six of one client');
 SlidewinNginx::nap($timeout / 2);
-$fake->release(1);
+$fake->release(first => 1);
 is(told($heard), '200 PASSED redis', '... it is answered');
 is(SlidewinNginx::tally(map { $_->answer->{status} } @crowd), '503 x6',
    '... they are late');

@@ -251,7 +251,7 @@ ok(asked($first, 3), 'one is on its way');
 request('overdue', $overdue);
 ok(asked($overdue, 3), '... and one behind it');
 SlidewinNginx::nap($timeout / 2000);
-$fake->release(1);
+$fake->release(first => 1);
 request('next', $next);
 ok(asked($next, 3), '... and a third, when the first is answered');
 

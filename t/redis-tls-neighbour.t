@@ -7,6 +7,7 @@ use warnings;
 use SlidewinCerts;
 use SlidewinFaults;
 use SlidewinNginx;
+use SlidewinPreload;
 use SlidewinRedis;
 use Test::More;
 
@@ -98,5 +99,48 @@ is($faults->lines('cannot be reached'), 1, 'and one line says what is not');
 
 $faults->client->close;
 $nginx->stop;
+
+
+# A write fails, and why is to be read: that is of Redis, and not of the site that
+# answers next.
+{
+    my $spoil = $certs->dir . '/spoil';
+
+    $port = SlidewinRedis::free_port();
+    $nginx = SlidewinNginx->start(
+        env => { LD_PRELOAD => SlidewinPreload::library('write'),
+                 SLIDEWIN_PORT => $redis->port, SLIDEWIN_WRITE => $spoil },
+        http => "slidewin_redis @{[$redis->url]} ssl_ca=$ca $time;
+                 slidewin_zone \$arg_k zone=one:1m rate=1000r/h on_error=open;
+                 add_header X-Source \$slidewin_source always;
+                 ssl_certificate @{[$certs->pem('site')]};
+                 ssl_certificate_key @{[$certs->key('site')]};
+                 server {
+                     listen 127.0.0.1:$port ssl;
+                     location / { slidewin zone=one; empty_gif; }
+                 }");
+
+    my $asks = sub {
+        my $head = `curl -s --cacert $ca -D - -o /dev/null --resolve localhost:$port:127.0.0.1 'https://localhost:$port/?k=1'`;
+
+        return join ' ', $head =~ /^HTTP\S+ (\d+)/, $head =~ /^X-Source: (\S+)/m;
+    };
+
+    for my $round (1 .. 3) {
+        ok(SlidewinNginx::until_true(sub { $asks->() eq '200 redis' },
+                                     10 * SlidewinNginx::patience()),
+           "round $round: Redis is asked");
+        open my $file, '>', $spoil or die "$spoil: $!";
+        close $file;
+        is($asks->(), '200 fail_open', '... a write fails');
+        unlink $spoil;
+    }
+
+    ok($nginx->logged(qr/slidewin redis "[^"]+" is lost: TLS failed, .*bad record mac/),
+       '... and the log says why');
+    is(scalar($nginx->errors(qr/stale global SSL error/)), 0,
+       '... but the site hears nothing of it');
+    $nginx->stop;
+}
 
 done_testing();

@@ -85,8 +85,15 @@ sub mode {
     return;
 }
 
-# release(N): answers what the connections have held back, the first N or all
-sub release { my ($self, $n) = @_; $self->_ask(release => $n); return }
+# release(first => N, bytes => BYTES): answers what the connections have held
+# back, the first N or all, with the bytes if given
+sub release {
+    my ($self, %options) = @_;
+
+    $self->_ask(release => \%options);
+
+    return;
+}
 
 # ends the connections there are
 sub cut { $_[0]->_ask('cut'); return }
@@ -251,7 +258,11 @@ sub _command {
     } else {
         for my $c (@{$self->{connections}}) {
             my $held = $c->{held};
-            $c->honest($_) for splice @$held, 0, $value // @$held;
+
+            for my $command (splice @$held, 0, $value->{first} // @$held) {
+                defined $value->{bytes} ? $c->send($value->{bytes})
+                                        : $c->honest($command);
+            }
         }
     }
 

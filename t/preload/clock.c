@@ -1,7 +1,8 @@
 
 /*
  * Preloaded into a Redis or an nginx: its wall clock is off by the seconds that
- * the file SLIDEWIN_CLOCK says.  libfaketime does not get along with the one's
+ * the file SLIDEWIN_CLOCK says, the clock that wall time does not move by those
+ * of SLIDEWIN_MONOTONIC.  libfaketime does not get along with the one's
  * allocator, nor with a sanitizer in the other.
  */
 
@@ -17,14 +18,14 @@
 
 
 static time_t
-offset(void)
+offset(const char *clock)
 {
     int          fd;
     char         text[32];
     ssize_t      n;
     const char  *name;
 
-    name = getenv("SLIDEWIN_CLOCK");
+    name = getenv(clock);
     fd = name ? open(name, O_RDONLY) : -1;
 
     if (fd == -1) {
@@ -49,8 +50,23 @@ gettimeofday(struct timeval *restrict tv, void *restrict tz)
 
     syscall(SYS_clock_gettime, CLOCK_REALTIME, &ts);
 
-    tv->tv_sec = ts.tv_sec + offset();
+    tv->tv_sec = ts.tv_sec + offset("SLIDEWIN_CLOCK");
     tv->tv_usec = ts.tv_nsec / 1000;
 
     return 0;
+}
+
+
+int
+clock_gettime(clockid_t id, struct timespec *ts)
+{
+    int  rc;
+
+    rc = (int) syscall(SYS_clock_gettime, id, ts);
+
+    if (rc == 0 && (id == CLOCK_MONOTONIC || id == CLOCK_MONOTONIC_COARSE)) {
+        ts->tv_sec += offset("SLIDEWIN_MONOTONIC");
+    }
+
+    return rc;
 }
