@@ -52,7 +52,12 @@ struct ngx_http_slidewin_call_s {
     ngx_log_t                  *log;
     int64_t                     asked;     /* us; the answer is not older */
 
-    /* after NGX_AGAIN: once, from an event of the store's own */
+    /*
+     * After NGX_AGAIN: heard, if it is there, when a refusal has come: whether
+     * it may be told to others who asked for the same; it asks no store.  And
+     * done, once, from an event of the store's own.
+     */
+    ngx_uint_t                (*heard)(ngx_http_slidewin_call_t *call);
     void                      (*done)(ngx_http_slidewin_call_t *call,
                                       ngx_int_t rc);
     void                       *data;      /* the caller's */

@@ -149,6 +149,26 @@ done:
 }
 
 
+ngx_uint_t
+ngx_http_slidewin_deny_outdated(ngx_http_slidewin_claim_t *claim,
+    int64_t asked)
+{
+    ngx_uint_t                 outdated;
+    ngx_http_slidewin_visit_t  visit;
+
+    ngx_http_slidewin_zone_visit(&visit, claim->zone, &claim->key,
+                                 NGX_HTTP_SLIDEWIN_DENIAL);
+    ngx_http_slidewin_zone_lock(&visit);
+
+    outdated = ngx_http_slidewin_zone_changed(&visit, asked);
+
+    ngx_http_slidewin_zone_unlock(&visit);
+    ngx_http_slidewin_zone_report(&visit, ngx_cycle->log);
+
+    return outdated;
+}
+
+
 /* that of the cost, or the one to be replaced */
 
 static ngx_http_slidewin_refusal_t *

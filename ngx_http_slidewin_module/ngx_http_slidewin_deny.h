@@ -15,6 +15,10 @@
 /* whether this cost was refused, and is for certain; the verdict is its own */
 ngx_uint_t ngx_http_slidewin_deny_recall(ngx_http_slidewin_claim_t *claim);
 
+/* whether what was refused, asked then, in us, may not be so any more */
+ngx_uint_t ngx_http_slidewin_deny_outdated(ngx_http_slidewin_claim_t *claim,
+    int64_t asked);
+
 /* of a claim that was asked then, in us, and refused; for so many ms at most */
 void ngx_http_slidewin_deny_remember(ngx_http_slidewin_claim_t *claim,
     int64_t asked, int64_t most);

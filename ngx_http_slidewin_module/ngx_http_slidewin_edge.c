@@ -63,6 +63,23 @@ ngx_http_slidewin_edge_take(ngx_http_slidewin_entry_t *entry, int64_t percent)
 }
 
 
+/* where there are leases, the request may still find one */
+
+ngx_uint_t
+ngx_http_slidewin_edge_refused(ngx_http_slidewin_entry_t *entry, int64_t asked)
+{
+    if (ngx_http_slidewin_deny_outdated(&entry->claim, asked)) {
+        return 0;
+    }
+
+    if (entry->policy->lease == 0) {
+        ngx_http_slidewin_edge_learn(entry, asked);
+    }
+
+    return 1;
+}
+
+
 void
 ngx_http_slidewin_edge_learn(ngx_http_slidewin_entry_t *entry, int64_t asked)
 {
@@ -102,7 +119,7 @@ ngx_http_slidewin_edge_learn(ngx_http_slidewin_entry_t *entry, int64_t asked)
 void
 ngx_http_slidewin_edge_give_back(ngx_http_slidewin_entry_t *entry)
 {
-    if (entry->policy->deny_cache) {
+    if (!entry->policy->store->local) {
         ngx_http_slidewin_deny_forget(&entry->claim);
     }
 
@@ -121,9 +138,7 @@ void
 ngx_http_slidewin_edge_forget(ngx_http_slidewin_policy_t *policy,
     ngx_http_slidewin_claim_t *claim)
 {
-    if (policy->deny_cache) {
-        ngx_http_slidewin_deny_forget(claim);
-    }
+    ngx_http_slidewin_deny_forget(claim);
 
     if (policy->lease) {
         ngx_http_slidewin_lease_forget(claim);

@@ -20,6 +20,13 @@ ngx_uint_t ngx_http_slidewin_edge_leases(ngx_http_slidewin_entry_t *entry);
 /* a lease that came while the store refused the claim, maybe because of it */
 ngx_uint_t ngx_http_slidewin_edge_spares(ngx_http_slidewin_entry_t *entry);
 
+/*
+ * The store has refused what was asked at that time, in us: whether it would
+ * still do so, as far as is known here.
+ */
+ngx_uint_t ngx_http_slidewin_edge_refused(ngx_http_slidewin_entry_t *entry,
+    int64_t asked);
+
 /* the store's answer to what was asked at that time, in us */
 void ngx_http_slidewin_edge_learn(ngx_http_slidewin_entry_t *entry,
     int64_t asked);

@@ -34,6 +34,7 @@ static void ngx_http_slidewin_fail(ngx_http_slidewin_ctx_t *ctx,
 static ngx_int_t ngx_http_slidewin_wait(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
 static void ngx_http_slidewin_waiting(ngx_http_request_t *r);
+static ngx_uint_t ngx_http_slidewin_heard(ngx_http_slidewin_call_t *call);
 static void ngx_http_slidewin_resume(ngx_http_slidewin_call_t *call,
     ngx_int_t rc);
 static ngx_int_t ngx_http_slidewin_postpone(ngx_http_request_t *r,
@@ -107,6 +108,7 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
         ctx->deciding = 1;
 
         ctx->call.log = r->connection->log;
+        ctx->call.heard = ngx_http_slidewin_heard;
         ctx->call.done = ngx_http_slidewin_resume;
         ctx->call.data = ctx;
 
@@ -524,6 +526,28 @@ static void
 ngx_http_slidewin_waiting(ngx_http_request_t *r)
 {
     /* void */
+}
+
+
+/* requests that are read before this one goes on are refused as well */
+
+static ngx_uint_t
+ngx_http_slidewin_heard(ngx_http_slidewin_call_t *call)
+{
+    ngx_uint_t                  i;
+    ngx_http_slidewin_entry_t  *entry;
+
+    for (i = 0; i < call->n; i++) {
+        entry = (ngx_http_slidewin_entry_t *) call->claims[i];
+
+        if (!entry->claim.verdict.admitted
+            && !ngx_http_slidewin_edge_refused(entry, call->asked))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
 }
 
 

@@ -137,12 +137,14 @@ ngx_http_slidewin_redis_exit_process(ngx_http_slidewin_store_t *store)
 
     if (redis->cluster) {
         ngx_http_slidewin_redis_cluster_stop(redis->cluster);
-        return;
-    }
 
-    ngx_http_slidewin_redis_node_stop(&redis->node);
+    } else {
+        ngx_http_slidewin_redis_node_stop(&redis->node);
+    }
 
     if (redis->sentinel) {
         ngx_http_slidewin_redis_sentinel_stop(redis->sentinel);
     }
+
+    ngx_http_slidewin_redis_calls_free_spare();
 }

@@ -83,17 +83,6 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
         leader = ngx_http_slidewin_redis_group_leader(redis, &name, hash);
     }
 
-    /* it has been answered in this turn, and its request does not know yet */
-
-    if (leader && leader->answered) {
-
-        if (ngx_http_slidewin_redis_group_echo(redis, leader, call)) {
-            return NGX_OK;
-        }
-
-        leader = NULL;
-    }
-
     rcall = ngx_http_slidewin_redis_call_create(&name, call->log);
     if (rcall == NULL) {
         if (check) {
@@ -186,6 +175,20 @@ ngx_http_slidewin_redis_call_free(ngx_http_slidewin_redis_call_t *rcall)
 #endif
 
     ngx_free(rcall);
+}
+
+
+void
+ngx_http_slidewin_redis_calls_free_spare(void)
+{
+    ngx_http_slidewin_redis_call_t  *rcall;
+
+    while (ngx_http_slidewin_redis_calls_spare) {
+        rcall = ngx_http_slidewin_redis_calls_spare;
+        ngx_http_slidewin_redis_calls_spare = rcall->event.data;
+
+        ngx_free(rcall);
+    }
 }
 
 
@@ -368,11 +371,7 @@ ngx_http_slidewin_redis_call_finish(ngx_http_slidewin_redis_call_t *rcall,
     refused = (rc == NGX_OK && rcall->leads
                && ngx_http_slidewin_redis_group_refuse(rcall));
 
-    /* who was refused leads until it hears of it */
-
-    if (!refused) {
-        ngx_http_slidewin_redis_group_leave(rcall);
-    }
+    ngx_http_slidewin_redis_group_leave(rcall);
 
     ngx_queue_init(&passengers);
     ngx_queue_add(&passengers, &rcall->passengers);

@@ -81,6 +81,9 @@ void ngx_http_slidewin_redis_calls_fail(ngx_http_slidewin_redis_node_t *node);
 /* those that wait for a node of a cluster: look for it again */
 void ngx_http_slidewin_redis_calls_route(ngx_http_slidewin_redis_t *redis);
 
+/* the records that are kept for the next calls */
+void ngx_http_slidewin_redis_calls_free_spare(void);
+
 /* below: what the parts of a call need of each other */
 
 /* sends it, with all it stands for */

@@ -13,8 +13,7 @@
 static ngx_queue_t *ngx_http_slidewin_redis_group(
     ngx_http_slidewin_redis_t *redis, uint32_t hash);
 static ngx_uint_t ngx_http_slidewin_redis_group_refused(
-    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_redis_call_t *rcall,
-    ngx_http_slidewin_call_t *call);
+    ngx_http_slidewin_redis_call_t *rcall, ngx_http_slidewin_call_t *call);
 static void ngx_http_slidewin_redis_group_tell(
     ngx_http_slidewin_redis_call_t *rcall, ngx_http_slidewin_call_t *told,
     ngx_http_slidewin_call_t *call);
@@ -220,8 +219,8 @@ ngx_http_slidewin_redis_group_refuse(ngx_http_slidewin_redis_call_t *rcall)
 
     call = ngx_http_slidewin_redis_group_last(rcall);
 
-    if (!ngx_http_slidewin_redis_group_refused(rcall->node->redis, rcall,
-                                               call))
+    if (call == NULL || !ngx_http_slidewin_redis_group_refused(rcall, call)
+        || (call->heard && !call->heard(call)))
     {
         return 0;
     }
@@ -239,31 +238,15 @@ ngx_http_slidewin_redis_group_refuse(ngx_http_slidewin_redis_call_t *rcall)
 }
 
 
-ngx_uint_t
-ngx_http_slidewin_redis_group_echo(ngx_http_slidewin_redis_t *redis,
-    ngx_http_slidewin_redis_call_t *rcall, ngx_http_slidewin_call_t *call)
-{
-    /* the node that has answered may be gone */
-
-    if (!ngx_http_slidewin_redis_group_refused(redis, rcall, rcall->call)) {
-        return 0;
-    }
-
-    ngx_http_slidewin_redis_group_tell(rcall, rcall->call, call);
-
-    return 1;
-}
-
-
 static ngx_uint_t
-ngx_http_slidewin_redis_group_refused(ngx_http_slidewin_redis_t *redis,
-    ngx_http_slidewin_redis_call_t *rcall, ngx_http_slidewin_call_t *call)
+ngx_http_slidewin_redis_group_refused(ngx_http_slidewin_redis_call_t *rcall,
+    ngx_http_slidewin_call_t *call)
 {
     int64_t        gone;
     ngx_uint_t     i;
     sw_verdict_t  *verdict;
 
-    if (call == NULL || rcall->amended != redis->amended) {
+    if (rcall->amended != rcall->node->redis->amended) {
         return 0;
     }
 

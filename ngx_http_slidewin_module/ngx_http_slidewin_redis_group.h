@@ -39,14 +39,10 @@ void ngx_http_slidewin_redis_group_alight(
 /*
  * Those that follow one that was refused would be refused, too, unless its time
  * has come meanwhile or something was given back: whether they have got its
- * verdict.  So would be one that asks before the first has heard of it: whether
- * that one has.
+ * verdict.
  */
 ngx_uint_t ngx_http_slidewin_redis_group_refuse(
     ngx_http_slidewin_redis_call_t *rcall);
-ngx_uint_t ngx_http_slidewin_redis_group_echo(
-    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_redis_call_t *rcall,
-    ngx_http_slidewin_call_t *call);
 
 /* of those it stands for, one that has not left; all ask for the same */
 ngx_http_slidewin_call_t *ngx_http_slidewin_redis_group_anybody(

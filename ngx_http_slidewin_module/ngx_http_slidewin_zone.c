@@ -54,8 +54,6 @@
 
 struct ngx_http_slidewin_shctx_s {
     ngx_uint_t                  layout;
-    ngx_rbtree_node_t         **roots;
-    ngx_uint_t                  trees;       /* a power of two */
     ngx_rbtree_node_t           sentinel;
     ngx_queue_t                 queue;
     ngx_queue_t                 due;
@@ -66,6 +64,8 @@ struct ngx_http_slidewin_shctx_s {
     int64_t                     full_logged;
     int64_t                     changed[NGX_HTTP_SLIDEWIN_ZONE_CHANGES];
                                              /* us */
+    ngx_uint_t                  trees;       /* a power of two */
+    ngx_rbtree_node_t          *roots[1];    /* of all of them */
 };
 
 
@@ -779,35 +779,31 @@ static ngx_int_t
 ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool)
 {
     size_t                      size;
-    ngx_uint_t                  i;
+    ngx_uint_t                  i, trees;
     ngx_http_slidewin_shctx_t  *sh;
 
     shpool->log_nomem = 0;
 
-    sh = ngx_slab_calloc_locked(shpool, sizeof(ngx_http_slidewin_shctx_t));
+    size = shpool->end - (u_char *) shpool;
+    trees = 1;
+
+    while (size / NGX_HTTP_SLIDEWIN_ZONE_TREE >= 2 * trees) {
+        trees *= 2;
+    }
+
+    sh = ngx_slab_calloc_locked(shpool,
+                                offsetof(ngx_http_slidewin_shctx_t, roots)
+                                + trees * sizeof(ngx_rbtree_node_t *));
     if (sh == NULL) {
         return NGX_ERROR;
     }
 
     sh->layout = NGX_HTTP_SLIDEWIN_ZONE_LAYOUT;
-
-    size = shpool->end - (u_char *) shpool;
-    sh->trees = 1;
-
-    while (size / NGX_HTTP_SLIDEWIN_ZONE_TREE >= 2 * sh->trees) {
-        sh->trees *= 2;
-    }
-
-    sh->roots = ngx_slab_alloc_locked(shpool,
-                                      sh->trees
-                                      * sizeof(ngx_rbtree_node_t *));
-    if (sh->roots == NULL) {
-        return NGX_ERROR;
-    }
+    sh->trees = trees;
 
     ngx_rbtree_sentinel_init(&sh->sentinel);
 
-    for (i = 0; i < sh->trees; i++) {
+    for (i = 0; i < trees; i++) {
         sh->roots[i] = &sh->sentinel;
     }
 
@@ -841,7 +837,7 @@ ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit)
     if (sh->links != NGX_HTTP_SLIDEWIN_LINKS_QUEUE) {
         ngx_slab_init(visit->zone->shpool);
 
-        /* the first allocations of a pool that held them before */
+        /* the first allocation of a pool that held it before */
 
         (void) ngx_http_slidewin_zone_format(visit->zone->shpool);
 
@@ -996,7 +992,7 @@ ngx_http_slidewin_zone_die(ngx_http_slidewin_zone_t *zone, ngx_uint_t all)
     sh->queue.prev = NULL;
 
     if (all) {
-        sh->roots = NULL;
+        sh->roots[0] = NULL;
     }
 
     (void) raise(SIGKILL);

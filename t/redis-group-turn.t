@@ -1,15 +1,18 @@
-# A refusal that has arrived holds for those that ask in the same turn of the event
-# loop, before the one it was for has heard of it: a flood asks once.
+# A refusal that has arrived is remembered for those that come in the same turn of
+# the event loop, before the request it was for goes on: a flood asks once.
 
 use strict;
 use warnings;
 
+use File::Temp ();
+use SlidewinFake;
 use SlidewinNginx;
 use SlidewinRedis;
 use Test::More;
 
 my $patience = SlidewinNginx::patience();
 my $redis = SlidewinRedis->start;
+my $dir = File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1, CLEANUP => 1);
 
 my $nginx = SlidewinNginx->start(
     http => "slidewin_redis @{[$redis->url]} timeout=30s connect_timeout=20s;
@@ -25,6 +28,16 @@ my $nginx = SlidewinNginx->start(
               } qw(one off two));
 
 my ($worker) = $nginx->workers;
+
+sub halt {
+    my ($pid) = @_;
+
+    kill 'STOP', $pid;
+
+    return SlidewinNginx::until_true(sub {
+        SlidewinNginx::_slurp("/proc/$pid/stat") =~ /.*\) T/s;
+    }, 5 * $patience);
+}
 
 sub calls { return scalar $redis->calls('evalsha') }
 
@@ -43,10 +56,7 @@ sub turn {
         $nginx->get('/status')->{body} =~ /Writing: 2/;
     }, 20 * $patience), '... one is asked for');
 
-    kill 'STOP', $worker;
-    SlidewinNginx::until_true(sub {
-        SlidewinNginx::_slurp("/proc/$worker/stat") =~ /.*\) T/s;
-    }, 5);
+    halt($worker);
     $redis->signal('CONT');
     SlidewinNginx::until_true(sub { calls() > $before }, 20 * $patience);
 
@@ -65,7 +75,8 @@ for my $zone (qw(one off)) {
 
     my ($said, $calls) = turn("/$zone?k=taken");
     is($said, '429 x11', '... all are refused');
-    is($calls, 1, '... by one question');
+    is($calls, $zone eq 'one' ? 1 : 2,
+       '... by one question' . ($zone eq 'one' ? '' : ' more'));
 }
 
 for my $zone (qw(one off)) {
@@ -82,6 +93,105 @@ for my $zone (qw(one off)) {
     is($said, '200 x2, 429 x9', 'who was admitted speaks for nobody else');
 }
 
+$nginx->stop;
+
+# What another worker has given back or cleared is known at once: a refusal that
+# was said before speaks for nobody who comes then, neither for one that is read
+# in its turn, nor for one that waited behind it.
+
+my $way = SlidewinFake->start(relay => $redis->path, delay => sub {
+    return -e "$dir/slow" ? 1.5 * $patience : 0;
+});
+
+$nginx = SlidewinNginx->start(
+    workers => 2,
+    http => "slidewin_redis @{[$way->url]} timeout=30s connect_timeout=20s;
+             slidewin_zone \$arg_k zone=on:1m rate=1r/40d algorithm=log
+                           on_error=closed deny_cache=1m;
+             slidewin_zone \$arg_k zone=off:1m rate=1r/40d algorithm=log
+                           on_error=closed;",
+    server => 'location = /status { stub_status; } '
+              . join '', map {
+                  "location = /$_ { slidewin zone=$_; empty_gif; }
+                   location = /clear_$_ { slidewin zone=$_ cost=0 reset=200;
+                                          empty_gif; } "
+              } qw(on off));
+
+my ($here, $there) = $nginx->workers;
+
+# a client of one worker: the other does not accept it
+sub client_of {
+    my ($mine, $other) = @_;
+
+    halt($other);
+    my $client = $nginx->client(timeout => 60);
+    is($client->get('/free')->{header}{'x-pid'}, $mine, 'a client of a worker');
+    kill 'CONT', $other;
+
+    return $client;
+}
+
+sub until_cleared {
+    my ($client, $zone, $key) = @_;
+
+    is($client->get("/clear_$zone?k=$key")->{status}, 200,
+       '... the other worker clears the client');
+    ok(SlidewinNginx::until_true(sub {
+        !$redis->command('EXISTS', "sw:{$key}:$zone");
+    }, 10 * $patience), '... which Redis knows');
+
+    return;
+}
+
+my $clears = client_of($there, $here);
+my ($asks, $comes) = map { client_of($here, $there) } 1, 2;
+
+for my $zone (qw(on off)) {
+
+    # the answer is there, and then the request, when the worker looks
+
+    my $uri = "/$zone?k=read";
+    is($comes->get($uri)->{status}, 200, "$zone: there was one");
+
+    my $before = calls();
+    $redis->signal('STOP');
+    $asks->request($uri);
+    ok(SlidewinNginx::until_true(sub {
+        $clears->get('/status')->{body} =~ /Writing: 2/;
+    }, 20 * $patience), '... one more is asked for');
+    halt($here);
+    $redis->signal('CONT');
+    SlidewinNginx::until_true(sub { calls() > $before }, 20 * $patience);
+
+    until_cleared($clears, $zone, 'read');
+    $comes->request($uri);
+    kill 'CONT', $here;
+
+    is($asks->answer->{status}, 429, '... who asked before is refused');
+    is($comes->answer->{status}, 200, '... who came then is not');
+
+    # the answer is on its way
+
+    $uri = "/$zone?k=waits";
+    is($comes->get($uri)->{status}, 200, "$zone: there was one");
+
+    $before = calls();
+    open my $slow, '>', "$dir/slow" or die "slow: $!";
+    close $slow;
+    $asks->request($uri);
+    ok(SlidewinNginx::until_true(sub { calls() > $before }, 20 * $patience),
+       '... one more is asked for, and the answer takes a while');
+    SlidewinNginx::nap(0.3 * $patience);
+    unlink "$dir/slow" or die "slow: $!";
+
+    until_cleared($clears, $zone, 'waits');
+    $comes->request($uri);
+
+    is($asks->answer->{status}, 429, '... who asked before is refused');
+    is($comes->answer->{status}, 200, '... who waited behind it is not');
+}
+
+$_->close for $clears, $asks, $comes;
 $nginx->stop;
 
 done_testing();
