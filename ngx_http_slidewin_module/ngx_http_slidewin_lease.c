@@ -387,6 +387,10 @@ ngx_http_slidewin_lease_end(ngx_http_slidewin_visit_t *visit,
 {
     ngx_memzero(&rest->claim, sizeof(ngx_http_slidewin_claim_t));
 
+    /* also if nothing is left: who used the last of it may have died */
+
+    ngx_http_slidewin_zone_done(visit, &lease->memo);
+
     if (lease->left == 0) {
         return;
     }
@@ -399,8 +403,6 @@ ngx_http_slidewin_lease_end(ngx_http_slidewin_visit_t *visit,
     ngx_memcpy(rest->key, lease->key, lease->key_len);
 
     lease->left = 0;
-
-    ngx_http_slidewin_zone_done(visit, &lease->memo);
 }
 
 
