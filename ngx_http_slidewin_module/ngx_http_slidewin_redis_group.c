@@ -12,6 +12,8 @@
 
 static ngx_queue_t *ngx_http_slidewin_redis_group(
     ngx_http_slidewin_redis_t *redis, uint32_t hash);
+static void ngx_http_slidewin_redis_group_wish(ngx_http_slidewin_call_t *call,
+    ngx_http_slidewin_call_t *other);
 static ngx_uint_t ngx_http_slidewin_redis_group_refused(
     ngx_http_slidewin_redis_call_t *rcall, ngx_http_slidewin_call_t *call);
 static void ngx_http_slidewin_redis_group_tell(
@@ -127,7 +129,6 @@ ngx_http_slidewin_redis_group_leave(ngx_http_slidewin_redis_call_t *rcall)
 void
 ngx_http_slidewin_redis_group_board(ngx_http_slidewin_redis_call_t *rcall)
 {
-    ngx_uint_t                       i;
     ngx_queue_t                     *q;
     ngx_http_slidewin_redis_call_t  *passenger;
 
@@ -148,12 +149,35 @@ ngx_http_slidewin_redis_group_board(ngx_http_slidewin_redis_call_t *rcall)
         rcall->times++;
 
         ngx_http_slidewin_redis_call_book(passenger, rcall->node);
+        ngx_http_slidewin_redis_group_wish(rcall->call, passenger->call);
+    }
 
-        /* the first asks for what is ahead, and all know what it asked for */
+    for (q = ngx_queue_head(&rcall->passengers);
+         q != ngx_queue_sentinel(&rcall->passengers);
+         q = ngx_queue_next(q))
+    {
+        passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
 
-        for (i = 0; i < rcall->call->n; i++) {
-            passenger->call->claims[i]->ahead = rcall->call->claims[i]->ahead;
-        }
+        ngx_http_slidewin_redis_group_wish(passenger->call, rcall->call);
+    }
+}
+
+
+/*
+ * One of them wishes for what is ahead, and it need not be the first: all ask
+ * for it, and know what was asked for.
+ */
+
+static void
+ngx_http_slidewin_redis_group_wish(ngx_http_slidewin_call_t *call,
+    ngx_http_slidewin_call_t *other)
+{
+    ngx_uint_t                  i;
+    ngx_http_slidewin_claim_t  *claim;
+
+    for (i = 0; i < call->n; i++) {
+        claim = call->claims[i];
+        claim->ahead = ngx_max(claim->ahead, other->claims[i]->ahead);
     }
 }
 

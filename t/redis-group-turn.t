@@ -21,11 +21,14 @@ my $nginx = SlidewinNginx->start(
              slidewin_zone \$arg_k zone=off:1m rate=1r/h algorithm=log
                            on_error=closed deny_cache=off;
              slidewin_zone \$arg_k zone=two:1m rate=2r/h algorithm=log
-                           on_error=closed;",
-    server => 'location = /status { stub_status; } '
+                           on_error=closed;
+             slidewin_zone \$arg_k zone=lease:1m rate=100r/40d algorithm=log
+                           on_error=closed lease=10%;",
+    server => 'location = /status { stub_status; }
+               add_header X-Source $slidewin_source always; '
               . join '', map {
                   "location = /$_ { slidewin zone=$_; empty_gif; } "
-              } qw(one off two));
+              } qw(one off two lease));
 
 my ($worker) = $nginx->workers;
 
@@ -92,6 +95,47 @@ for my $zone (qw(one off)) {
     my ($said) = turn('/two?k=free');
     is($said, '200 x2, 429 x9', 'who was admitted speaks for nobody else');
 }
+
+# Who wishes for units ahead need not be the first of those that go together: one
+# that is read in the turn of the first answer comes before it, and knows of no
+# lease yet. A lease lasts a second: again, if that has passed.
+
+my ($next, $took);
+
+for my $key (map { "ahead$_" } 1 .. 5) {
+    my @clients = map { $nginx->client(timeout => 60) } 1 .. 5;
+    my $uri = "/lease?k=$key";
+
+    $_->get('/status') for @clients;
+    $redis->signal('STOP');
+    $_->request($uri) for @clients[0, 1];
+    ok($nginx->busy(2), 'one is asked for, and one waits behind it');
+
+    # the first has been answered, and nobody else
+
+    halt($worker);
+    $redis->signal('CONT');
+    SlidewinNginx::until_true(sub {
+        $redis->command('EXISTS', "sw:{$key}:lease");
+    }, 20 * $patience);
+    $redis->signal('STOP');
+
+    my $since = SlidewinNginx::now();
+    $clients[2]->request($uri);
+    kill 'CONT', $worker;
+    is($clients[0]->answer->{status}, 200, '... and one comes with its answer');
+    $clients[3]->request($uri);
+    ok($nginx->busy(3), '... and one after it');
+    $redis->signal('CONT');
+    is($_->answer->{status}, 200, '... all are admitted') for @clients[1 .. 3];
+
+    $next = $clients[4]->get($uri)->{header}{'x-source'};
+    $took = SlidewinNginx::now() - $since;
+    $_->close for @clients;
+    last if $took < 0.8;
+}
+
+is($next, 'lease', '... and there is one ahead');
 
 $nginx->stop;
 
