@@ -78,8 +78,10 @@ for my $zone (qw(one off)) {
 
     my ($said, $calls) = turn("/$zone?k=taken");
     is($said, '429 x11', '... all are refused');
-    is($calls, $zone eq 'one' ? 1 : 2,
-       '... by one question' . ($zone eq 'one' ? '' : ' more'));
+
+    # where nothing is remembered, only those that wait behind it need not ask
+    cmp_ok($calls, '<=', $zone eq 'one' ? 1 : 2, '... by one question'
+           . ($zone eq 'one' ? '' : ', or one more'));
 }
 
 for my $zone (qw(one off)) {
