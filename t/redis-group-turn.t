@@ -120,6 +120,8 @@ for my $key (map { "ahead$_" } 1 .. 5) {
     SlidewinNginx::until_true(sub {
         $redis->command('EXISTS', "sw:{$key}:lease");
     }, 20 * $patience);
+    # what it said in that turn of its own has been sent when it says more
+    $redis->command('PING');
     $redis->signal('STOP');
 
     my $since = SlidewinNginx::now();
