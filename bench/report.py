@@ -138,7 +138,7 @@ def verdicts(results):
     lines = []
     for target in targets(results):
         sign = '≥' if target.at_least else '≤'
-        digits = 2 if target.bound >= 1 else 3
+        digits = target.digits
         spread = ''
         if len(target.figures) > 1:
             spread = (f'{min(target.figures):,.{digits}f} –'

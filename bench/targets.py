@@ -17,11 +17,17 @@ class Target:
         return median(self.figures)
 
     @property
+    def digits(self):
+        return 2 if self.bound >= 1 else 3
+
+    @property
     def verdict(self):
+        """On the figure as it is printed: the next digit is chance."""
         if self.figure is None:
             return 'not measured'
-        reached = (self.figure >= self.bound if self.at_least
-                   else self.figure <= self.bound)
+        figure = round(self.figure, self.digits)
+        reached = (figure >= self.bound if self.at_least
+                   else figure <= self.bound)
         return 'reached' if reached else 'missed'
 
 
