@@ -22,12 +22,10 @@ class Target:
 
     @property
     def verdict(self):
-        """On the figure as it is printed: the next digit is chance."""
         if self.figure is None:
             return 'not measured'
-        figure = round(self.figure, self.digits)
-        reached = (figure >= self.bound if self.at_least
-                   else figure <= self.bound)
+        reached = (self.figure >= self.bound if self.at_least
+                   else self.figure <= self.bound)
         return 'reached' if reached else 'missed'
 
 
