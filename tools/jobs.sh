@@ -6,6 +6,7 @@
 jobs_begin() {
     RUN=$BUILD/run/$$
     mkdir -p "$RUN/results"
+    : >"$RUN/failed"
     STARTED=$EPOCHREALTIME
     trap jobs_abort EXIT
     trap 'exit 130' INT
@@ -59,12 +60,18 @@ elapsed() {
         'BEGIN { printf "%.1f s", to - from }'
 }
 
+# job_log LABEL NAME: where its output is.
+job_log() {
+    echo "$LOG/$1/${2//\//-}.log"
+}
+
 job_run() {
     local kind=$1 label=$2 name=$3
-    local log="$LOG/$2/${3//\//-}.log" start=$EPOCHREALTIME
+    local log start=$EPOCHREALTIME
     local rc ok bad about state
     shift 3
 
+    log=$(job_log "$label" "$name")
     mkdir -p "${log%/*}"
 
     # not `if "$@"`: that would switch off errexit inside of it
@@ -99,6 +106,7 @@ job_run() {
     [ "$rc" -eq 0 ] || state="${red}FAIL$plain"
 
     echo "$ok $bad" >"$RUN/results/$label-${name//\//-}"
+    [ "$rc" -eq 0 ] || echo "$kind $label $name" >>"$RUN/failed"
 
     # one at a time, so that a report stays in one piece
     {
@@ -120,6 +128,7 @@ jobs_end() {
     read -r ok bad < <(awk '{ ok += $1; bad += $2 } END { print ok, bad }' \
         "${files[@]}")
 
+    [ ! -s "$RUN/flaky" ] || cat "$RUN/flaky"
     note "logs: $LOG, time: $(elapsed "$STARTED")"
     echo "$ok passed, $bad failed"
     [ "$bad" -eq 0 ]

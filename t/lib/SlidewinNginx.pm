@@ -31,6 +31,8 @@ END {
     local $SIG{TERM} = local $SIG{INT} = local $SIG{HUP} = 'IGNORE';
     kill 'KILL', map { $_->[1] } grep { $_->[0] == $$ } @processes;
     my @mine = grep { $_->{owner} == $$ } @running;
+    # a suite that ends early has not looked at them
+    Test::More::diag($_->errors(qr/\[alert\]/)) for $rc ? @mine : ();
     $_->_kill for @mine;
     $? = $rc;
 }
