@@ -9,6 +9,8 @@
 
 static ngx_http_slidewin_entry_t *ngx_http_slidewin_claim_room(
     ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx, ngx_uint_t n);
+static ngx_uint_t ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry);
 static ngx_int_t ngx_http_slidewin_claim_limit(ngx_http_request_t *r,
     ngx_http_slidewin_limit_t *limit, ngx_http_slidewin_entry_t *entry);
 static ngx_int_t ngx_http_slidewin_claim_key(ngx_http_request_t *r,
@@ -26,35 +28,28 @@ ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
 {
     ngx_int_t                    rc;
     ngx_uint_t                   i, n;
-    ngx_http_slidewin_entry_t   *entry, *entries, **last;
+    ngx_http_slidewin_entry_t   *entry, **last;
     ngx_http_slidewin_limit_t  **limits;
 
     limits = slcf->limits->elts;
     n = slcf->limits->nelts;
 
-    entries = ctx->spare;
+    for (last = &ctx->entries; *last; last = &(*last)->next) { /* void */ }
+
+    ctx->pass = last;
+    ctx->undecided = 0;
+
+    entry = ctx->spare;
     ctx->spare = NULL;
 
-    if (entries == NULL) {
-        entries = ngx_http_slidewin_claim_room(r, ctx, n);
-        if (entries == NULL) {
+    if (entry == NULL) {
+        entry = ngx_http_slidewin_claim_room(r, ctx, n);
+        if (entry == NULL) {
             return NGX_ERROR;
         }
     }
 
-    entry = entries;
-
     for (i = 0; i < n; i++) {
-
-        for (last = &ctx->entries; *last; last = &(*last)->next) {
-            if ((*last)->policy == limits[i]->policy) {
-                break;
-            }
-        }
-
-        if (*last) {
-            continue;
-        }
 
         rc = ngx_http_slidewin_claim_limit(r, limits[i], entry);
 
@@ -67,31 +62,31 @@ ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
         }
 
         entry->claim.dry_run = limits[i]->dry_run || slcf->dry_run;
-        *last = entry++;
+
+        if (ctx->pass == &ctx->entries
+            || ngx_http_slidewin_claim_again(ctx, entry))
+        {
+            ctx->undecided++;
+        }
+
+        *last = entry;
+        last = &entry->next;
+        entry++;
     }
 
-    return (entry != entries) ? NGX_OK : NGX_DECLINED;
+    return ctx->undecided ? NGX_OK : NGX_DECLINED;
 }
 
-
-/* what an error left undecided before is decided along with the new ones */
 
 static ngx_http_slidewin_entry_t *
 ngx_http_slidewin_claim_room(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx, ngx_uint_t n)
 {
-    ngx_uint_t                  claims;
-    ngx_http_slidewin_entry_t  *entry, *entries;
+    ngx_http_slidewin_entry_t  *entries;
 
-    claims = n;
-
-    for (entry = ctx->entries; entry; entry = entry->next) {
-        claims++;
-    }
-
-    entries = ngx_pcalloc(r->pool, n * sizeof(ngx_http_slidewin_entry_t)
-                                   + claims
-                                     * sizeof(ngx_http_slidewin_claim_t *));
+    entries = ngx_pcalloc(r->pool,
+                          n * (sizeof(ngx_http_slidewin_entry_t)
+                               + sizeof(ngx_http_slidewin_claim_t *)));
     if (entries == NULL) {
         return NULL;
     }
@@ -99,6 +94,65 @@ ngx_http_slidewin_claim_room(ngx_http_request_t *r,
     ctx->call.claims = (ngx_http_slidewin_claim_t **) &entries[n];
 
     return entries;
+}
+
+
+/*
+ * Whether there is anything to ask for.  If the policy has met the request in
+ * an earlier pass, the stricter of both applies: enforced rather than a dry
+ * run, the greater cost, of which only the rest is taken.  What a dry run did
+ * not count, or counted for another client, is nothing to one that is enforced.
+ */
+
+static ngx_uint_t
+ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry)
+{
+    int64_t                     taken;
+    ngx_uint_t                  met;
+    ngx_http_slidewin_claim_t  *claim, *before;
+    ngx_http_slidewin_entry_t  *other;
+
+    met = 0;
+    taken = 0;
+    claim = &entry->claim;
+
+    for (other = ctx->entries; other != *ctx->pass; other = other->next) {
+
+        if (other->policy != entry->policy) {
+            continue;
+        }
+
+        before = &other->claim;
+
+        if (before->dry_run && !claim->dry_run
+            && (!before->counted
+                || !ngx_http_slidewin_same_client(other, entry)))
+        {
+            continue;
+        }
+
+        met = 1;
+        taken += before->cost;
+    }
+
+    /* a rate or a cost that is bad, or never passes, is told as it is */
+
+    if (!met || entry->rate == 0 || entry->cost > entry->rate) {
+        return 1;
+    }
+
+    if (entry->cost > taken) {
+        claim->cost = entry->cost - taken;
+        return 1;
+    }
+
+    claim->cost = 0;
+    claim->verdict.admitted = 1;
+    entry->settled = 1;
+    entry->shadowed = 1;
+
+    return 0;
 }
 
 
@@ -131,6 +185,7 @@ ngx_http_slidewin_claim_limit(ngx_http_request_t *r,
     }
 
     entry->rate = entry->claim.policy.limit;
+    entry->cost = entry->claim.cost;
 
     return NGX_OK;
 }

@@ -15,6 +15,7 @@ static ngx_http_slidewin_status_e ngx_http_slidewin_entry_status(
     ngx_http_slidewin_entry_t *entry);
 static ngx_uint_t ngx_http_slidewin_outranks(ngx_http_slidewin_entry_t *one,
     ngx_http_slidewin_entry_t *two);
+static void ngx_http_slidewin_shadow(ngx_http_slidewin_ctx_t *ctx);
 static void ngx_http_slidewin_uncount(ngx_http_slidewin_ctx_t *ctx,
     ngx_uint_t all);
 static void ngx_http_slidewin_log(ngx_http_request_t *r,
@@ -33,9 +34,11 @@ ngx_http_slidewin_conclude(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
     ctx->decider = NULL;
     ctx->status = NGX_HTTP_SLIDEWIN_BYPASSED;
 
-    for (entry = ctx->entries; entry; entry = entry->next) {
+    if (ctx->pass != &ctx->entries) {
+        ngx_http_slidewin_shadow(ctx);
+    }
 
-        entry->open = 0;
+    for (entry = ctx->entries; entry; entry = entry->next) {
 
         if (!entry->settled) {
             continue;
@@ -43,6 +46,10 @@ ngx_http_slidewin_conclude(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
 
         if (entry->claim.dry_run && !entry->claim.verdict.admitted) {
             rehearsed = 0;
+        }
+
+        if (entry->shadowed) {
+            continue;
         }
 
         if (ctx->decider == NULL
@@ -54,8 +61,8 @@ ngx_http_slidewin_conclude(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
     }
 
     /*
-     * A rejected request is not counted, not even where it had passed before.
-     * One that a dry run would reject is not counted by the dry run.
+     * A rejected request is not counted by the pass that rejects it.  One that
+     * a dry run would reject is not counted by the dry run.
      */
 
     if (ctx->refused || !rehearsed) {
@@ -149,6 +156,31 @@ ngx_http_slidewin_outranks(ngx_http_slidewin_entry_t *one,
 }
 
 
+/* of a policy that has met the request before, the last answer is told */
+
+static void
+ngx_http_slidewin_shadow(ngx_http_slidewin_ctx_t *ctx)
+{
+    ngx_http_slidewin_entry_t  *entry, *before;
+
+    for (entry = *ctx->pass; entry; entry = entry->next) {
+
+        if (!entry->settled || entry->shadowed) {
+            continue;
+        }
+
+        for (before = ctx->entries;
+             before != *ctx->pass;
+             before = before->next)
+        {
+            if (before->policy == entry->policy) {
+                before->shadowed = 1;
+            }
+        }
+    }
+}
+
+
 static void
 ngx_http_slidewin_uncount(ngx_http_slidewin_ctx_t *ctx, ngx_uint_t all)
 {
@@ -156,7 +188,7 @@ ngx_http_slidewin_uncount(ngx_http_slidewin_ctx_t *ctx, ngx_uint_t all)
     ngx_http_slidewin_claim_t  *claim;
     ngx_http_slidewin_entry_t  *entry;
 
-    for (entry = ctx->entries; entry; entry = entry->next) {
+    for (entry = *ctx->pass; entry; entry = entry->next) {
         claim = &entry->claim;
 
         if (!claim->counted || !(all || claim->dry_run)) {

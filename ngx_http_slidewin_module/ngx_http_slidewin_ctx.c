@@ -59,6 +59,7 @@ ngx_http_slidewin_ctx_create(ngx_http_request_t *r, ngx_uint_t n)
     ngx_memzero(ctx, size);
 
     ctx->request = r;
+    ctx->pass = &ctx->entries;
     ctx->spare = (ngx_http_slidewin_entry_t *) &ctx[1];
     ctx->call.claims = (ngx_http_slidewin_claim_t **) &ctx->spare[n];
 
@@ -85,10 +86,13 @@ ngx_http_slidewin_ctx_cancel(ngx_http_slidewin_ctx_t *ctx)
 
     if (ctx->waiting) {
 
-        for (entry = ctx->entries; entry; entry = entry->next) {
-            entry->claim.unwanted = entry->limit->count
+        for (entry = *ctx->pass; entry; entry = entry->next) {
+            if (entry->limit->count
                 && !sw_statuses_have(entry->limit->count,
-                                     NGX_HTTP_CLIENT_CLOSED_REQUEST);
+                                     NGX_HTTP_CLIENT_CLOSED_REQUEST))
+            {
+                entry->claim.unwanted = 1;
+            }
         }
 
         ngx_http_slidewin_disown(ctx->waiting, &ctx->call);
@@ -102,9 +106,22 @@ ngx_http_slidewin_ctx_cancel(ngx_http_slidewin_ctx_t *ctx)
 ngx_uint_t
 ngx_http_slidewin_entry_known(ngx_http_slidewin_entry_t *entry)
 {
-    return entry->settled
+    return entry->settled && !entry->shadowed
            && entry->source != NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN
            && entry->source != NGX_HTTP_SLIDEWIN_SOURCE_FAIL_CLOSED;
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_same_client(ngx_http_slidewin_entry_t *one,
+    ngx_http_slidewin_entry_t *two)
+{
+    ngx_str_t  *k1, *k2;
+
+    k1 = &one->claim.key;
+    k2 = &two->claim.key;
+
+    return k1->len == k2->len && ngx_memcmp(k1->data, k2->data, k1->len) == 0;
 }
 
 

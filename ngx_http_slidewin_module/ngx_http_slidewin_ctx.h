@@ -46,21 +46,33 @@ struct ngx_http_slidewin_entry_s {
     ngx_http_slidewin_claim_t      claim;      /* first: stores hand it back */
     ngx_http_slidewin_limit_t     *limit;
     ngx_http_slidewin_policy_t    *policy;
+    int64_t                        cost;       /* with what was taken before */
+    int64_t                        refund;     /* of what was counted */
     int64_t                        rate;       /* the limit, 0: it is bad */
     int64_t                        quota;      /* or the share of it */
     int64_t                        deadline;   /* ms; 0: never refused */
     ngx_http_slidewin_store_t     *store;
     ngx_http_slidewin_source_e     source;
     ngx_http_slidewin_entry_t     *next;
-    unsigned                       open:1;     /* is being decided */
     unsigned                       settled:1;
     unsigned                       delayed:1;
+    unsigned                       shadowed:1; /* another one of the policy
+                                                * speaks for it */
+    unsigned                       stays:1;    /* counted, whatever comes */
 };
 
+
+/*
+ * A request passes the access phase once and again after each internal
+ * redirect.  What a pass claims is the tail of the entries: it alone is decided
+ * together, and it alone is given back if the pass refuses.  What a pass before
+ * was charged has been served since.
+ */
 
 typedef struct {
     ngx_http_request_t            *request;
     ngx_http_slidewin_entry_t     *entries;
+    ngx_http_slidewin_entry_t    **pass;       /* the entries of this one */
     ngx_http_slidewin_entry_t     *spare;      /* for the first location's */
     ngx_http_slidewin_call_t       call;
     ngx_http_slidewin_store_t     *waiting;    /* for this one's answer */
@@ -71,7 +83,7 @@ typedef struct {
     int64_t                        latency;    /* us */
     int64_t                        jitter;     /* ms */
     ngx_http_slidewin_place_t     *place;      /* in a line; NULL: in none */
-    ngx_uint_t                     undecided;  /* entries: open, not settled */
+    ngx_uint_t                     undecided;  /* entries of this pass */
     ngx_uint_t                     answered;   /* the status, if it was */
     unsigned                       deciding:1;
     unsigned                       delayed:1;  /* and logged to be */
@@ -92,6 +104,10 @@ void ngx_http_slidewin_ctx_cancel(ngx_http_slidewin_ctx_t *ctx);
 
 /* whether a store answered for it, so that its verdict means something */
 ngx_uint_t ngx_http_slidewin_entry_known(ngx_http_slidewin_entry_t *entry);
+
+/* of entries of one policy */
+ngx_uint_t ngx_http_slidewin_same_client(ngx_http_slidewin_entry_t *one,
+    ngx_http_slidewin_entry_t *two);
 
 /* the whole of it, also what the store left for whoever asks */
 sw_verdict_t *ngx_http_slidewin_entry_verdict(

@@ -166,9 +166,9 @@ ngx_http_slidewin_delay_longest(ngx_http_slidewin_ctx_t *ctx, int64_t now,
     longest = NULL;
     *due = 0;
 
-    for (entry = ctx->entries; entry; entry = entry->next) {
+    for (entry = *ctx->pass; entry; entry = entry->next) {
 
-        if (!entry->open || !entry->settled || entry->claim.dry_run
+        if (!entry->settled || entry->claim.dry_run
             || entry->claim.verdict.admitted)
         {
             continue;

@@ -31,6 +31,7 @@ static void ngx_http_slidewin_settled(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry);
 static void ngx_http_slidewin_fail(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_store_t *fallback);
+static ngx_int_t ngx_http_slidewin_abandon(ngx_http_slidewin_ctx_t *ctx);
 static ngx_int_t ngx_http_slidewin_wait(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
 static void ngx_http_slidewin_waiting(ngx_http_request_t *r);
@@ -59,6 +60,16 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
 
     ctx = ngx_http_slidewin_ctx_find(r);
 
+    /* what comes after the answer is neither charged nor refused */
+
+    if (r->post_action) {
+        if (ctx) {
+            ngx_http_slidewin_delay_leave(ctx);
+        }
+
+        return NGX_DECLINED;
+    }
+
     if (ctx == NULL) {
         ctx = ngx_http_slidewin_ctx_create(r, slcf->limits->nelts);
         if (ctx == NULL) {
@@ -71,13 +82,6 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
     if (ctx->waiting) {
         r->write_event_handler = ngx_http_slidewin_waiting;
         return NGX_AGAIN;
-    }
-
-    /* a post_action: nobody waits any more, and nothing was counted */
-
-    if (ctx->stands) {
-        ngx_http_slidewin_delay_leave(ctx);
-        return NGX_DECLINED;
     }
 
     if (!ctx->deciding) {
@@ -94,7 +98,7 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
         rc = ngx_http_slidewin_claim(r, ctx, slcf);
 
         if (rc == NGX_ERROR) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+            return ngx_http_slidewin_abandon(ctx);
         }
 
         /* all of this location's limits have been looked at before */
@@ -112,8 +116,8 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
         ctx->call.done = ngx_http_slidewin_resume;
         ctx->call.data = ctx;
 
-        for (entry = ctx->entries; entry; entry = entry->next) {
-            if (!entry->settled && !entry->open) {
+        for (entry = *ctx->pass; entry; entry = entry->next) {
+            if (!entry->settled) {
                 ngx_http_slidewin_open(ctx, entry);
             }
         }
@@ -141,11 +145,6 @@ static void
 ngx_http_slidewin_open(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry)
 {
-    if (!entry->open || entry->settled) {
-        ctx->undecided++;
-    }
-
-    entry->open = 1;
     entry->settled = 0;
     entry->store = entry->policy->store;
     entry->source = NGX_HTTP_SLIDEWIN_SOURCE_NONE;
@@ -206,7 +205,7 @@ ngx_http_slidewin_foresee(ngx_http_slidewin_ctx_t *ctx)
 
     remembers = 0;
 
-    for (entry = ctx->entries; entry; entry = entry->next) {
+    for (entry = *ctx->pass; entry; entry = entry->next) {
 
         if (entry->settled) {
             continue;
@@ -245,7 +244,7 @@ ngx_http_slidewin_recall(ngx_http_slidewin_ctx_t *ctx)
 
     shortest = INT64_MAX;
 
-    for (entry = ctx->entries; entry; entry = entry->next) {
+    for (entry = *ctx->pass; entry; entry = entry->next) {
         if (!entry->settled && ngx_http_slidewin_edge_denies(entry)) {
             shortest = ngx_min(shortest, entry->policy->deny_cache);
         }
@@ -257,7 +256,7 @@ ngx_http_slidewin_recall(ngx_http_slidewin_ctx_t *ctx)
 
     known = 1;
 
-    for (entry = ctx->entries; entry; entry = entry->next) {
+    for (entry = *ctx->pass; entry; entry = entry->next) {
         if (!entry->settled && !entry->store->local && !entry->claim.dry_run
             && entry->claim.cost > 0 && entry->policy->deny_cache < shortest)
         {
@@ -265,7 +264,7 @@ ngx_http_slidewin_recall(ngx_http_slidewin_ctx_t *ctx)
         }
     }
 
-    for (entry = ctx->entries; entry; entry = entry->next) {
+    for (entry = *ctx->pass; entry; entry = entry->next) {
 
         if (entry->settled
             || entry->source != NGX_HTTP_SLIDEWIN_SOURCE_DENY_CACHE)
@@ -296,7 +295,7 @@ ngx_http_slidewin_collect(ngx_http_slidewin_ctx_t *ctx)
     group = 0;
     ctx->call.n = 0;
 
-    for (entry = ctx->entries; entry; entry = entry->next) {
+    for (entry = *ctx->pass; entry; entry = entry->next) {
 
         if (entry->settled || (store && entry->store != store)) {
             continue;
@@ -492,6 +491,38 @@ ngx_http_slidewin_fail(ngx_http_slidewin_ctx_t *ctx,
 }
 
 
+/*
+ * A pass that cannot be decided leaves nothing behind, and undoes nothing: its
+ * failure says as little of the client as a refusal does.
+ */
+
+static ngx_int_t
+ngx_http_slidewin_abandon(ngx_http_slidewin_ctx_t *ctx)
+{
+    ngx_http_slidewin_entry_t  *entry;
+
+    for (entry = *ctx->pass; entry; entry = entry->next) {
+
+        entry->claim.unwanted = 1;
+
+        if (entry->claim.counted) {
+            ngx_http_slidewin_edge_give_back(entry);
+        }
+    }
+
+    ngx_http_slidewin_ctx_cancel(ctx);
+
+    *ctx->pass = NULL;
+    ctx->deciding = 0;
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+        entry->stays = 1;
+    }
+
+    return NGX_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+
 /* nothing but the answer or the client's leaving moves the request now */
 
 static ngx_int_t
@@ -507,12 +538,7 @@ ngx_http_slidewin_wait(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
         ngx_post_event(rev, &ngx_posted_events);
 
     } else if (ngx_handle_read_event(rev, 0) != NGX_OK) {
-        ngx_http_slidewin_ctx_cancel(ctx);
-
-        /* it may have run, and is not asked again by an error page */
-
-        ngx_http_slidewin_answer(ctx, NGX_ERROR);
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return ngx_http_slidewin_abandon(ctx);
     }
 
     r->read_event_handler = ngx_http_test_reading;
@@ -581,12 +607,15 @@ ngx_http_slidewin_postpone(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
     }
 
     ctx->refused = 0;
+    ctx->undecided = 0;
 
-    for (entry = ctx->entries; entry; entry = entry->next) {
+    for (entry = *ctx->pass; entry; entry = entry->next) {
 
-        if (!entry->open) {
+        if (entry->shadowed) {
             continue;
         }
+
+        ctx->undecided++;
 
         if (entry->claim.counted) {
             ngx_http_slidewin_edge_give_back(entry);
@@ -645,7 +674,7 @@ ngx_http_slidewin_go_on(ngx_http_slidewin_ctx_t *ctx)
     }
 
     if (ngx_handle_read_event(c->read, 0) != NGX_OK) {
-        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        ngx_http_finalize_request(r, ngx_http_slidewin_abandon(ctx));
 
     } else {
         r->read_event_handler = ngx_http_block_reading;

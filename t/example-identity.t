@@ -108,16 +108,21 @@ is($nginx->tallied(7, 1, '/api/', bearer({ sub => 'address 127.0.0.5' })),
 is($nginx->ask(7, '/api/', bearer({ sub => '127.0.0.5' }))->{status}, 200,
    '... nor by the address alone');
 
-# what the limit of subjects rejects does not count for the address
+# what the limit of subjects rejects has been verified, and counts for the
+# address
+
+my $before = () = $verifier->seen;
 
 is($nginx->tallied(10, 310, '/api/', $ann), '429 x310',
    'a subject over its limit');
-is($nginx->ask(10, '/api/', bearer({ sub => 'bob' }))->{status}, 200,
-   '... does not use up the limit of the address');
+is(scalar(() = $verifier->seen) - $before, 300,
+   '... makes the verifier no more work than the limit of the address');
+is($nginx->ask(11, '/api/', bearer({ sub => 'bob' }))->{status}, 200,
+   '... while others go on');
 
 # a flood of bad tokens
 
-my $before = () = $verifier->seen;
+$before = () = $verifier->seen;
 
 is($nginx->tallied(8, 310, '/api/', bearer({ sub => 'ann' }, 'guessed')),
    '401 x300, 429 x10', 'bad tokens are counted by the address');

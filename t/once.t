@@ -1,5 +1,5 @@
 # A request is counted once by each policy, whatever nginx makes of it inside;
-# and a request that is rejected on its way is not counted at all.
+# and one that is rejected on its way by none of those that it met there.
 
 use lib 't/lib';
 use Test::Nginx::Socket 'no_plan';
@@ -9,6 +9,7 @@ our $Zones = <<'END';
 slidewin_zone $remote_addr zone=one:1m rate=9r/h algorithm=log;
 slidewin_zone $remote_addr zone=two:1m rate=5r/h algorithm=log;
 slidewin_zone $remote_addr zone=last:1m rate=1r/h algorithm=log;
+slidewin_zone $remote_addr zone=other:1m rate=9r/h algorithm=log;
 END
 
 our $Server = <<'END';
@@ -322,7 +323,7 @@ location = /file {
 
 
 
-=== a rejection further on gives back what was charged before
+=== a rejection further on gives back nothing that was charged before
 --- http_config eval: $::Zones
 --- user_files eval: $::UserFiles
 --- config
@@ -335,20 +336,22 @@ location = /missing {
 }
 location = /file {
     slidewin zone=last;
+    slidewin zone=other;
 }
 location = /part {
     slidewin zone=one cost=0;
     slidewin zone=two cost=0;
+    slidewin zone=other cost=0;
 }
 --- request eval
 ["GET /missing", "GET /missing", "GET /missing", "GET /part"]
 --- error_code eval
 [200, 429, 429, 200]
 --- response_headers_like eval
-["X-Zone: last\nRateLimit: \"one\";r=8;.*, \"two\";r=4;.*, \"last\";r=0;.*",
+["X-Zone: last\nRateLimit: \"one\";r=8;.*, \"two\";r=4;.*, \"last\";r=0;.*, \"other\";r=8;.*",
  "X-Zone: last\nRetry-After: 3[56]\\d\\d",
  "X-Zone: last\nRetry-After: 3[56]\\d\\d",
- "RateLimit: \"one\";r=8;.*, \"two\";r=4;.*"]
+ "RateLimit: \"one\";r=6;.*, \"two\";r=2;.*, \"other\";r=8;.*"]
 
 
 
