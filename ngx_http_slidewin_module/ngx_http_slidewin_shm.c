@@ -87,13 +87,14 @@ ngx_http_slidewin_shm_take(ngx_http_slidewin_store_t *store,
         /* memory for all before any is counted */
 
         for (i = 0; i < call->n && rc == NGX_OK; i++) {
-            rc = ngx_http_slidewin_shm_prepare(&slots[i], now);
+            rc = ngx_http_slidewin_shm_prepare(&slots[i],
+                                               now + slots[i].visit.utc);
         }
     }
 
     if (rc == NGX_OK) {
         for (i = 0; i < call->n; i++) {
-            ngx_http_slidewin_shm_count(&slots[i], now);
+            ngx_http_slidewin_shm_count(&slots[i], now + slots[i].visit.utc);
         }
     }
 
@@ -121,7 +122,7 @@ ngx_http_slidewin_shm_take_one(ngx_http_slidewin_call_t *call)
 
     /* not before: whoever had the lock meanwhile would be ahead of it */
 
-    now = ngx_http_slidewin_clock_ms();
+    now = ngx_http_slidewin_clock_ms() + slot.visit.utc;
 
     ngx_http_slidewin_shm_find(&slot, now);
 
@@ -199,8 +200,9 @@ ngx_http_slidewin_shm_give_back(ngx_http_slidewin_store_t *store,
         /* counted anew under another policy since: it is not known where */
 
         if (node && sw_state_matches(&node->state, &claim->policy)) {
-            sw_window_give_back(&node->state, &claim->policy, now,
-                                claim->cost, claim->verdict.stamp);
+            sw_window_give_back(&node->state, &claim->policy,
+                                now + slots[i].visit.utc, claim->cost,
+                                claim->verdict.stamp);
         }
     }
 
@@ -279,6 +281,7 @@ static ngx_uint_t
 ngx_http_slidewin_shm_decide(ngx_http_slidewin_slot_t *slots, ngx_uint_t n,
     int64_t now)
 {
+    int64_t                     then;
     ngx_uint_t                  i, enforced, dry_run, counts;
     ngx_http_slidewin_claim_t  *claim;
 
@@ -286,9 +289,11 @@ ngx_http_slidewin_shm_decide(ngx_http_slidewin_slot_t *slots, ngx_uint_t n,
     dry_run = 1;
 
     for (i = 0; i < n; i++) {
-        ngx_http_slidewin_shm_find(&slots[i], now);
+        then = now + slots[i].visit.utc;
 
-        if (ngx_http_slidewin_shm_admits(&slots[i], now)) {
+        ngx_http_slidewin_shm_find(&slots[i], then);
+
+        if (ngx_http_slidewin_shm_admits(&slots[i], then)) {
             continue;
         }
 

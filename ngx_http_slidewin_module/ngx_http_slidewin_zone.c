@@ -2,6 +2,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
+#include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_digest.h"
 #include "ngx_http_slidewin_zone.h"
 
@@ -16,7 +17,7 @@
 #define NGX_HTTP_SLIDEWIN_DUE_MS         60000
 
 /* counts up when what lies in shared memory changes its meaning */
-#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   5
+#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   6
 
 #define NGX_HTTP_SLIDEWIN_ZONE_LAYOUT                                         \
     (NGX_HTTP_SLIDEWIN_ZONE_VERSION << 24                                     \
@@ -60,6 +61,7 @@ struct ngx_http_slidewin_shctx_s {
     ngx_atomic_t                denies;      /* until, ms */
     ngx_atomic_t                workers;
     ngx_atomic_t                links;
+    int64_t                     utc;         /* ahead of the clock, ms */
     ngx_uint_t                  forgotten;   /* clients, to make room */
     int64_t                     full_logged;
     int64_t                     changed[NGX_HTTP_SLIDEWIN_ZONE_CHANGES];
@@ -96,7 +98,8 @@ static ngx_http_slidewin_memo_t *ngx_http_slidewin_node_memo(
     ngx_http_slidewin_node_t *node);
 static ngx_http_slidewin_node_t *ngx_http_slidewin_memo_node(
     ngx_http_slidewin_memo_t *memo);
-static ngx_uint_t ngx_http_slidewin_node_idle(ngx_http_slidewin_node_t *node,
+static ngx_uint_t ngx_http_slidewin_node_idle(
+    ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_node_t *node,
     int64_t now);
 
 static ngx_rbtree_node_t **ngx_http_slidewin_zone_tree(
@@ -106,7 +109,8 @@ static void ngx_http_slidewin_zone_insert(ngx_rbtree_node_t *temp,
 static ngx_int_t ngx_http_slidewin_zone_cmp(ngx_uint_t kind,
     const u_char *key, ngx_rbtree_node_t *node);
 
-static ngx_int_t ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool);
+static ngx_int_t ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool,
+    int64_t utc);
 static void ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit);
 static void ngx_http_slidewin_zone_requeue(ngx_http_slidewin_shctx_t *sh,
     ngx_http_slidewin_node_t *node);
@@ -197,6 +201,8 @@ ngx_http_slidewin_zone_lock(ngx_http_slidewin_visit_t *visit)
     if (visit->sh->links != NGX_HTTP_SLIDEWIN_LINKS_SOUND) {
         ngx_http_slidewin_zone_repair(visit);
     }
+
+    visit->utc = visit->sh->utc;
 }
 
 
@@ -290,7 +296,7 @@ ngx_http_slidewin_zone_create(ngx_http_slidewin_visit_t *visit,
     size = offsetof(ngx_http_slidewin_node_t, state) + sw_state_size(policy)
            + room * sizeof(sw_log_entry_t);
 
-    node = ngx_http_slidewin_zone_make(visit, size, now);
+    node = ngx_http_slidewin_zone_make(visit, size, now - visit->utc);
     if (node == NULL) {
         return NULL;
     }
@@ -540,7 +546,7 @@ ngx_http_slidewin_zone_grow(ngx_http_slidewin_visit_t *visit,
 
     entries = ngx_http_slidewin_zone_alloc(visit, size,
                                            NGX_HTTP_SLIDEWIN_RING_EVICTIONS,
-                                           node, now);
+                                           node, now - visit->utc);
     if (entries == NULL) {
         return;
     }
@@ -615,7 +621,7 @@ ngx_http_slidewin_zone_alloc(ngx_http_slidewin_visit_t *visit, size_t size,
             break;
         }
 
-        if (!ngx_http_slidewin_node_idle(node, now)) {
+        if (!ngx_http_slidewin_node_idle(visit, node, now)) {
             sh->forgotten++;
         }
 
@@ -649,7 +655,7 @@ ngx_http_slidewin_zone_expire(ngx_http_slidewin_visit_t *visit, int64_t now)
         q = ngx_queue_last(&visit->sh->queue);
         node = ngx_queue_data(q, ngx_http_slidewin_node_t, queue);
 
-        if (!ngx_http_slidewin_node_idle(node, now)) {
+        if (!ngx_http_slidewin_node_idle(visit, node, now)) {
             return;
         }
 
@@ -682,13 +688,14 @@ ngx_http_slidewin_memo_node(ngx_http_slidewin_memo_t *memo)
 
 
 static ngx_uint_t
-ngx_http_slidewin_node_idle(ngx_http_slidewin_node_t *node, int64_t now)
+ngx_http_slidewin_node_idle(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node, int64_t now)
 {
     int64_t                    due;
     ngx_http_slidewin_memo_t  *memo;
 
     if (ngx_http_slidewin_node_counts(node)) {
-        return sw_window_idle(&node->state, now);
+        return sw_window_idle(&node->state, now + visit->utc);
     }
 
     memo = ngx_http_slidewin_node_memo(node);
@@ -776,7 +783,7 @@ ngx_http_slidewin_zone_cmp(ngx_uint_t kind, const u_char *key,
 
 
 static ngx_int_t
-ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool)
+ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool, int64_t utc)
 {
     size_t                      size;
     ngx_uint_t                  i, trees;
@@ -799,6 +806,7 @@ ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool)
     }
 
     sh->layout = NGX_HTTP_SLIDEWIN_ZONE_LAYOUT;
+    sh->utc = utc;
     sh->trees = trees;
 
     ngx_rbtree_sentinel_init(&sh->sentinel);
@@ -826,6 +834,7 @@ ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool)
 static void
 ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit)
 {
+    int64_t                     utc;
     ngx_uint_t                  i;
     ngx_rbtree_t                tree;
     ngx_rbtree_node_t          *node;
@@ -835,11 +844,12 @@ ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit)
     visit->repaired = 1;
 
     if (sh->links != NGX_HTTP_SLIDEWIN_LINKS_QUEUE) {
+        utc = sh->utc;
         ngx_slab_init(visit->zone->shpool);
 
         /* the first allocation of a pool that held it before */
 
-        (void) ngx_http_slidewin_zone_format(visit->zone->shpool);
+        (void) ngx_http_slidewin_zone_format(visit->zone->shpool, utc);
 
         visit->sh = visit->zone->shpool->data;
         return;
@@ -965,7 +975,10 @@ ngx_http_slidewin_zone_init(ngx_shm_zone_t *shm_zone, void *data)
         return NGX_OK;
     }
 
-    if (ngx_http_slidewin_zone_format(zone->shpool) != NGX_OK) {
+    if (ngx_http_slidewin_zone_format(zone->shpool,
+                                      ngx_http_slidewin_clock_utc())
+        != NGX_OK)
+    {
         ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
                       "slidewin zone \"%V\" has no memory", &zone->name);
         return NGX_ERROR;

@@ -52,6 +52,7 @@ typedef struct {
     sw_key_t                    key;
     ngx_uint_t                  kind;
     uint32_t                    hash;
+    int64_t                     utc;       /* with the lock, see below */
     ngx_uint_t                  forgotten;
     unsigned                    full:1;
     unsigned                    repaired:1;
@@ -106,7 +107,10 @@ ngx_http_slidewin_zone_report(ngx_http_slidewin_visit_t *visit, ngx_log_t *log)
 }
 
 
-/* all below with the lock held */
+/*
+ * All below with the lock held.  States count in windows of UTC, as it was when
+ * the zone was made: their time is that of the clock and visit->utc.
+ */
 
 ngx_http_slidewin_node_t *ngx_http_slidewin_zone_lookup(
     ngx_http_slidewin_visit_t *visit);
