@@ -136,6 +136,10 @@ ngx_http_slidewin_shm_take_one(ngx_http_slidewin_call_t *call)
                                         claim->cost, &claim->verdict)
                          && claim->cost > 0;
 
+        if (claim->counted) {
+            ngx_http_slidewin_zone_counted(&slot.visit, slot.node);
+        }
+
     } else {
         slot.counts = ngx_http_slidewin_shm_admits(&slot, now)
                       && claim->cost > 0;
@@ -203,6 +207,10 @@ ngx_http_slidewin_shm_give_back(ngx_http_slidewin_store_t *store,
             sw_window_give_back(&node->state, &claim->policy,
                                 now + slots[i].visit.utc, claim->cost,
                                 claim->verdict.stamp);
+
+            if (sw_window_idle(&node->state, now + slots[i].visit.utc)) {
+                ngx_http_slidewin_zone_idle(&slots[i].visit, node);
+            }
         }
     }
 
@@ -424,6 +432,8 @@ ngx_http_slidewin_shm_carry(ngx_http_slidewin_slot_t *slot, int64_t now)
     }
 
     sw_state_carry(&slot->node->state, policy, now, used);
+
+    ngx_http_slidewin_zone_counted(&slot->visit, slot->node);
 }
 
 
@@ -465,6 +475,8 @@ ngx_http_slidewin_shm_count(ngx_http_slidewin_slot_t *slot, int64_t now)
     }
 
     stamp = sw_window_add(state, &claim->policy, now, claim->cost);
+
+    ngx_http_slidewin_zone_counted(&slot->visit, slot->node);
 
     /* what is left after it */
 
