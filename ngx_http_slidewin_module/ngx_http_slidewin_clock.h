@@ -31,4 +31,18 @@ ngx_http_slidewin_clock_ms(void)
 }
 
 
+/* by how much UTC is ahead of it now, ms */
+
+static ngx_inline int64_t
+ngx_http_slidewin_clock_utc(void)
+{
+    struct timeval  tv;
+
+    ngx_gettimeofday(&tv);
+
+    return (int64_t) tv.tv_sec * 1000 + tv.tv_usec / 1000
+           - ngx_http_slidewin_clock_ms();
+}
+
+
 #endif /* _NGX_HTTP_SLIDEWIN_CLOCK_H_INCLUDED_ */

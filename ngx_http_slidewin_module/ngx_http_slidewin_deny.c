@@ -138,7 +138,9 @@ ngx_http_slidewin_deny_remember(ngx_http_slidewin_claim_t *claim,
         refusal->until = ngx_min(asked / 1000 + claim->verdict.retry,
                                  now + most);
 
-        denial->memo.until = ngx_max(denial->memo.until, refusal->until);
+        ngx_http_slidewin_zone_keep(&visit, &denial->memo,
+                                    ngx_max(denial->memo.until,
+                                            refusal->until));
         ngx_http_slidewin_zone_deny(&visit, refusal->until);
     }
 

@@ -52,6 +52,7 @@ typedef struct {
 /* what is left of a lease and goes back to the store */
 
 typedef struct {
+    ngx_http_slidewin_lost_t   lost;       /* if the zone has no room for it */
     ngx_http_slidewin_claim_t  claim;
     u_char                     key[NGX_HTTP_SLIDEWIN_LEASE_KEY_MAX];
 } ngx_http_slidewin_rest_t;
@@ -73,6 +74,11 @@ static void ngx_http_slidewin_lease_end(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_rest_t *rest);
 static void ngx_http_slidewin_lease_hand_back(ngx_http_slidewin_rest_t *rest,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_store_t *store);
+static ngx_http_slidewin_lost_t *ngx_http_slidewin_lease_copy(
+    ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_memo_t *memo,
+    void *data);
+static void ngx_http_slidewin_lease_lost(ngx_http_slidewin_lost_t *lost,
+    void *data);
 static void ngx_http_slidewin_lease_timer(ngx_event_t *ev);
 static ngx_uint_t ngx_http_slidewin_lease_see_to(
     ngx_http_slidewin_policy_t *policy, int64_t now, ngx_uint_t most);
@@ -276,7 +282,9 @@ ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
     }
 
     lease->asked = now;
-    lease->memo.until = ngx_max(now, lease->ends) + span;
+
+    ngx_http_slidewin_zone_keep(&visit, &lease->memo,
+                                ngx_max(now, lease->ends) + span);
 
     ngx_http_slidewin_lease_close(&visit);
     ngx_http_slidewin_lease_hand_back(&rest, claim, store);
@@ -442,6 +450,49 @@ ngx_http_slidewin_lease_watch(ngx_http_slidewin_policy_t *policy)
     ngx_add_timer(ev, policy->lease_watch);
 
     ngx_http_slidewin_zone_enter(policy->zone);
+    ngx_http_slidewin_zone_on_lost(policy->zone, ngx_http_slidewin_lease_copy,
+                                   ngx_http_slidewin_lease_lost, policy);
+}
+
+
+/* a lease that makes room for another client: what is left of it goes back */
+
+static ngx_http_slidewin_lost_t *
+ngx_http_slidewin_lease_copy(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_memo_t *memo, void *data)
+{
+    ngx_http_slidewin_policy_t *policy = data;
+
+    ngx_http_slidewin_rest_t  *rest;
+
+    rest = ngx_alloc(sizeof(ngx_http_slidewin_rest_t), ngx_cycle->log);
+    if (rest == NULL) {
+        return NULL;
+    }
+
+    ngx_http_slidewin_lease_end(visit, (ngx_http_slidewin_lease_t *) memo,
+                                policy->store, rest);
+
+    return &rest->lost;
+}
+
+
+static void
+ngx_http_slidewin_lease_lost(ngx_http_slidewin_lost_t *lost, void *data)
+{
+    ngx_http_slidewin_policy_t *policy = data;
+
+    ngx_http_slidewin_rest_t   *rest;
+    ngx_http_slidewin_claim_t   claim;
+
+    rest = (ngx_http_slidewin_rest_t *) lost;
+
+    claim.zone = policy->zone;
+    claim.name = policy->name;
+
+    ngx_http_slidewin_lease_hand_back(rest, &claim, policy->store);
+
+    ngx_free(rest);
 }
 
 

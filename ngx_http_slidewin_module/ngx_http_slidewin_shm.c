@@ -87,13 +87,14 @@ ngx_http_slidewin_shm_take(ngx_http_slidewin_store_t *store,
         /* memory for all before any is counted */
 
         for (i = 0; i < call->n && rc == NGX_OK; i++) {
-            rc = ngx_http_slidewin_shm_prepare(&slots[i], now);
+            rc = ngx_http_slidewin_shm_prepare(&slots[i],
+                                               now + slots[i].visit.utc);
         }
     }
 
     if (rc == NGX_OK) {
         for (i = 0; i < call->n; i++) {
-            ngx_http_slidewin_shm_count(&slots[i], now);
+            ngx_http_slidewin_shm_count(&slots[i], now + slots[i].visit.utc);
         }
     }
 
@@ -121,7 +122,7 @@ ngx_http_slidewin_shm_take_one(ngx_http_slidewin_call_t *call)
 
     /* not before: whoever had the lock meanwhile would be ahead of it */
 
-    now = ngx_http_slidewin_clock_ms();
+    now = ngx_http_slidewin_clock_ms() + slot.visit.utc;
 
     ngx_http_slidewin_shm_find(&slot, now);
 
@@ -134,6 +135,10 @@ ngx_http_slidewin_shm_take_one(ngx_http_slidewin_call_t *call)
         claim->counted = sw_window_take(slot.state, &claim->policy, now,
                                         claim->cost, &claim->verdict)
                          && claim->cost > 0;
+
+        if (claim->counted) {
+            ngx_http_slidewin_zone_counted(&slot.visit, slot.node);
+        }
 
     } else {
         slot.counts = ngx_http_slidewin_shm_admits(&slot, now)
@@ -199,8 +204,13 @@ ngx_http_slidewin_shm_give_back(ngx_http_slidewin_store_t *store,
         /* counted anew under another policy since: it is not known where */
 
         if (node && sw_state_matches(&node->state, &claim->policy)) {
-            sw_window_give_back(&node->state, &claim->policy, now,
-                                claim->cost, claim->verdict.stamp);
+            sw_window_give_back(&node->state, &claim->policy,
+                                now + slots[i].visit.utc, claim->cost,
+                                claim->verdict.stamp);
+
+            if (sw_window_idle(&node->state, now + slots[i].visit.utc)) {
+                ngx_http_slidewin_zone_idle(&slots[i].visit, node);
+            }
         }
     }
 
@@ -279,6 +289,7 @@ static ngx_uint_t
 ngx_http_slidewin_shm_decide(ngx_http_slidewin_slot_t *slots, ngx_uint_t n,
     int64_t now)
 {
+    int64_t                     then;
     ngx_uint_t                  i, enforced, dry_run, counts;
     ngx_http_slidewin_claim_t  *claim;
 
@@ -286,9 +297,11 @@ ngx_http_slidewin_shm_decide(ngx_http_slidewin_slot_t *slots, ngx_uint_t n,
     dry_run = 1;
 
     for (i = 0; i < n; i++) {
-        ngx_http_slidewin_shm_find(&slots[i], now);
+        then = now + slots[i].visit.utc;
 
-        if (ngx_http_slidewin_shm_admits(&slots[i], now)) {
+        ngx_http_slidewin_shm_find(&slots[i], then);
+
+        if (ngx_http_slidewin_shm_admits(&slots[i], then)) {
             continue;
         }
 
@@ -419,6 +432,8 @@ ngx_http_slidewin_shm_carry(ngx_http_slidewin_slot_t *slot, int64_t now)
     }
 
     sw_state_carry(&slot->node->state, policy, now, used);
+
+    ngx_http_slidewin_zone_counted(&slot->visit, slot->node);
 }
 
 
@@ -460,6 +475,8 @@ ngx_http_slidewin_shm_count(ngx_http_slidewin_slot_t *slot, int64_t now)
     }
 
     stamp = sw_window_add(state, &claim->policy, now, claim->cost);
+
+    ngx_http_slidewin_zone_counted(&slot->visit, slot->node);
 
     /* what is left after it */
 

@@ -2,6 +2,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
+#include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_digest.h"
 #include "ngx_http_slidewin_zone.h"
 
@@ -9,14 +10,24 @@
 /* fills the slab's chunk of 256 bytes with the node of a log */
 #define NGX_HTTP_SLIDEWIN_LOG_INLINE     14
 
+/* at most, for a longer ring */
 #define NGX_HTTP_SLIDEWIN_RING_EVICTIONS 2
+
+/* lists of those that count, and of each how many are looked at for room */
+#define NGX_HTTP_SLIDEWIN_ZONE_LISTS     64
+#define NGX_HTTP_SLIDEWIN_ZONE_LOOKS     4
+
+/* what a link can tell */
+#define NGX_HTTP_SLIDEWIN_ZONE_UNIT      8
+#define NGX_HTTP_SLIDEWIN_ZONE_MAX       ((uint64_t) 8 << 32)
+
 #define NGX_HTTP_SLIDEWIN_FULL_LOG_MS    60000
 
 /* what is due for so long is not attended to any more, ms */
 #define NGX_HTTP_SLIDEWIN_DUE_MS         60000
 
 /* counts up when what lies in shared memory changes its meaning */
-#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   5
+#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   6
 
 #define NGX_HTTP_SLIDEWIN_ZONE_LAYOUT                                         \
     (NGX_HTTP_SLIDEWIN_ZONE_VERSION << 24                                     \
@@ -48,18 +59,22 @@
 /* what a worker was doing to the links when it died with the lock */
 
 #define NGX_HTTP_SLIDEWIN_LINKS_SOUND    0
-#define NGX_HTTP_SLIDEWIN_LINKS_QUEUE    1
+#define NGX_HTTP_SLIDEWIN_LINKS_LISTS    1
 #define NGX_HTTP_SLIDEWIN_LINKS_ALL      2
 
 
 struct ngx_http_slidewin_shctx_s {
     ngx_uint_t                  layout;
     ngx_rbtree_node_t           sentinel;
-    ngx_queue_t                 queue;
+    ngx_http_slidewin_link_t    seen;        /* the latest first */
+    ngx_http_slidewin_link_t    memos;
+    ngx_http_slidewin_link_t    counted[NGX_HTTP_SLIDEWIN_ZONE_LISTS];
+    uint64_t                    lists;       /* that may have some */
     ngx_queue_t                 due;
     ngx_atomic_t                denies;      /* until, ms */
     ngx_atomic_t                workers;
     ngx_atomic_t                links;
+    int64_t                     utc;         /* ahead of the clock, ms */
     ngx_uint_t                  forgotten;   /* clients, to make room */
     int64_t                     full_logged;
     int64_t                     changed[NGX_HTTP_SLIDEWIN_ZONE_CHANGES];
@@ -75,6 +90,13 @@ struct ngx_http_slidewin_zone_s {
     ngx_slab_pool_t            *shpool;
     ngx_str_t                   name;
     ngx_str_t                   key;
+
+    ngx_http_slidewin_lost_t *(*copy)(ngx_http_slidewin_visit_t *visit,
+                                      ngx_http_slidewin_memo_t *memo,
+                                      void *data);
+    void                      (*lost)(ngx_http_slidewin_lost_t *lost,
+                                      void *data);
+    void                       *data;
 };
 
 
@@ -83,21 +105,52 @@ static void ngx_http_slidewin_zone_disturb(ngx_http_slidewin_shctx_t *sh,
 static void ngx_http_slidewin_zone_settle(ngx_http_slidewin_shctx_t *sh);
 static ngx_http_slidewin_node_t *ngx_http_slidewin_zone_make(
     ngx_http_slidewin_visit_t *visit, size_t size, int64_t now);
+static ngx_inline void ngx_http_slidewin_zone_move(
+    ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_link_t *after,
+    ngx_http_slidewin_link_t *link);
 static void ngx_http_slidewin_zone_link(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node);
 static void *ngx_http_slidewin_zone_alloc(ngx_http_slidewin_visit_t *visit,
     size_t size, ngx_uint_t evictions, ngx_http_slidewin_node_t *keep,
     int64_t now);
+static ngx_http_slidewin_node_t *ngx_http_slidewin_zone_least(
+    ngx_http_slidewin_visit_t *visit, size_t size,
+    ngx_http_slidewin_node_t *keep);
+static void ngx_http_slidewin_zone_evict(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node);
 static void ngx_http_slidewin_zone_expire(ngx_http_slidewin_visit_t *visit,
     int64_t now);
+static ngx_http_slidewin_node_t *ngx_http_slidewin_zone_useless(
+    ngx_http_slidewin_visit_t *visit, int64_t now);
+static ngx_http_slidewin_node_t *ngx_http_slidewin_zone_useless_of(
+    ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_link_t *list,
+    int64_t now);
+static size_t ngx_http_slidewin_zone_chunk(size_t size);
+static size_t ngx_http_slidewin_node_size(const sw_policy_t *policy);
+static ngx_uint_t ngx_http_slidewin_node_yields(
+    ngx_http_slidewin_node_t *node, size_t size);
 static sw_log_entry_t *ngx_http_slidewin_node_inline(
     ngx_http_slidewin_node_t *node);
 static ngx_http_slidewin_memo_t *ngx_http_slidewin_node_memo(
     ngx_http_slidewin_node_t *node);
 static ngx_http_slidewin_node_t *ngx_http_slidewin_memo_node(
     ngx_http_slidewin_memo_t *memo);
-static ngx_uint_t ngx_http_slidewin_node_idle(ngx_http_slidewin_node_t *node,
+static ngx_uint_t ngx_http_slidewin_node_idle(
+    ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_node_t *node,
     int64_t now);
+
+static ngx_http_slidewin_link_t *ngx_http_slidewin_zone_list(
+    ngx_http_slidewin_shctx_t *sh, ngx_http_slidewin_node_t *node);
+static ngx_inline ngx_http_slidewin_link_t *ngx_http_slidewin_link_at(
+    ngx_slab_pool_t *pool, uint32_t n);
+static ngx_inline uint32_t ngx_http_slidewin_link_of(ngx_slab_pool_t *pool,
+    ngx_http_slidewin_link_t *link);
+static void ngx_http_slidewin_link_init(ngx_slab_pool_t *pool,
+    ngx_http_slidewin_link_t *list);
+static ngx_inline void ngx_http_slidewin_link_insert(ngx_slab_pool_t *pool,
+    ngx_http_slidewin_link_t *after, ngx_http_slidewin_link_t *link);
+static ngx_inline void ngx_http_slidewin_link_remove(ngx_slab_pool_t *pool,
+    ngx_http_slidewin_link_t *link);
 
 static ngx_rbtree_node_t **ngx_http_slidewin_zone_tree(
     ngx_http_slidewin_shctx_t *sh, uint32_t hash, ngx_rbtree_t *tree);
@@ -106,10 +159,13 @@ static void ngx_http_slidewin_zone_insert(ngx_rbtree_node_t *temp,
 static ngx_int_t ngx_http_slidewin_zone_cmp(ngx_uint_t kind,
     const u_char *key, ngx_rbtree_node_t *node);
 
-static ngx_int_t ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool);
+static ngx_int_t ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool,
+    int64_t utc);
 static void ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit);
-static void ngx_http_slidewin_zone_requeue(ngx_http_slidewin_shctx_t *sh,
-    ngx_http_slidewin_node_t *node);
+static void ngx_http_slidewin_zone_unlist(ngx_slab_pool_t *pool,
+    ngx_http_slidewin_shctx_t *sh);
+static void ngx_http_slidewin_zone_relist(ngx_slab_pool_t *pool,
+    ngx_http_slidewin_shctx_t *sh, ngx_http_slidewin_node_t *node);
 static ngx_int_t ngx_http_slidewin_zone_init(ngx_shm_zone_t *shm_zone,
     void *data);
 
@@ -139,8 +195,22 @@ ngx_http_slidewin_zone_attend(ngx_http_slidewin_visit_t *visit,
 {
     visit->zone = zone;
     visit->sh = NULL;
+    visit->lost = NULL;
     visit->full = 0;
     visit->repaired = 0;
+}
+
+
+void
+ngx_http_slidewin_zone_on_lost(ngx_http_slidewin_zone_t *zone,
+    ngx_http_slidewin_lost_t *(*copy)(ngx_http_slidewin_visit_t *visit,
+                                      ngx_http_slidewin_memo_t *memo,
+                                      void *data),
+    void (*lost)(ngx_http_slidewin_lost_t *lost, void *data), void *data)
+{
+    zone->copy = copy;
+    zone->lost = lost;
+    zone->data = data;
 }
 
 
@@ -197,6 +267,8 @@ ngx_http_slidewin_zone_lock(ngx_http_slidewin_visit_t *visit)
     if (visit->sh->links != NGX_HTTP_SLIDEWIN_LINKS_SOUND) {
         ngx_http_slidewin_zone_repair(visit);
     }
+
+    visit->utc = visit->sh->utc;
 }
 
 
@@ -208,8 +280,10 @@ ngx_http_slidewin_zone_unlock(ngx_http_slidewin_visit_t *visit)
 
 
 void
-ngx_http_slidewin_zone_log(ngx_http_slidewin_visit_t *visit, ngx_log_t *log)
+ngx_http_slidewin_zone_tell(ngx_http_slidewin_visit_t *visit, ngx_log_t *log)
 {
+    ngx_http_slidewin_lost_t  *lost;
+
     if (visit->full) {
         ngx_log_error(NGX_LOG_ERR, log, 0,
                       "slidewin zone \"%V\" is full, %ui clients have been "
@@ -222,6 +296,13 @@ ngx_http_slidewin_zone_log(ngx_http_slidewin_visit_t *visit, ngx_log_t *log)
                       "slidewin zone \"%V\" has been repaired after a "
                       "worker process died while changing it",
                       &visit->zone->name);
+    }
+
+    while (visit->lost) {
+        lost = visit->lost;
+        visit->lost = lost->next;
+
+        visit->zone->lost(lost, visit->zone->data);
     }
 }
 
@@ -259,20 +340,58 @@ void
 ngx_http_slidewin_zone_touch(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node)
 {
-    ngx_http_slidewin_shctx_t  *sh;
+    ngx_http_slidewin_zone_move(visit, &visit->sh->seen, &node->seen);
+}
 
-    sh = visit->sh;
 
-    if (ngx_queue_head(&sh->queue) == &node->queue) {
+void
+ngx_http_slidewin_zone_counted(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node)
+{
+    ngx_http_slidewin_zone_move(visit,
+                                ngx_http_slidewin_zone_list(visit->sh, node),
+                                &node->counted);
+}
+
+
+void
+ngx_http_slidewin_zone_idle(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node)
+{
+    ngx_slab_pool_t           *pool;
+    ngx_http_slidewin_link_t  *list;
+
+    pool = visit->zone->shpool;
+    list = ngx_http_slidewin_zone_list(visit->sh, node);
+
+    ngx_http_slidewin_zone_move(visit,
+                                ngx_http_slidewin_link_at(pool, list->prev),
+                                &node->counted);
+}
+
+
+/* to the place after that one, which may be the link itself */
+
+static ngx_inline void
+ngx_http_slidewin_zone_move(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_link_t *after, ngx_http_slidewin_link_t *link)
+{
+    ngx_slab_pool_t  *pool;
+
+    pool = visit->zone->shpool;
+
+    if (after == link
+        || after->next == ngx_http_slidewin_link_of(pool, link))
+    {
         return;
     }
 
-    ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_QUEUE);
+    ngx_http_slidewin_zone_disturb(visit->sh, NGX_HTTP_SLIDEWIN_LINKS_LISTS);
 
-    ngx_queue_remove(&node->queue);
-    ngx_queue_insert_head(&sh->queue, &node->queue);
+    ngx_http_slidewin_link_remove(pool, link);
+    ngx_http_slidewin_link_insert(pool, after, link);
 
-    ngx_http_slidewin_zone_settle(sh);
+    ngx_http_slidewin_zone_settle(visit->sh);
 }
 
 
@@ -280,21 +399,18 @@ ngx_http_slidewin_node_t *
 ngx_http_slidewin_zone_create(ngx_http_slidewin_visit_t *visit,
     const sw_policy_t *policy, int64_t now)
 {
-    size_t                     size;
     uint32_t                   room;
     sw_log_entry_t            *entries;
     ngx_http_slidewin_node_t  *node;
 
-    room = (policy->algorithm == SW_LOG) ? NGX_HTTP_SLIDEWIN_LOG_INLINE : 0;
-
-    size = offsetof(ngx_http_slidewin_node_t, state) + sw_state_size(policy)
-           + room * sizeof(sw_log_entry_t);
-
-    node = ngx_http_slidewin_zone_make(visit, size, now);
+    node = ngx_http_slidewin_zone_make(visit,
+                                       ngx_http_slidewin_node_size(policy),
+                                       now - visit->utc);
     if (node == NULL) {
         return NULL;
     }
 
+    room = (policy->algorithm == SW_LOG) ? NGX_HTTP_SLIDEWIN_LOG_INLINE : 0;
     entries = room ? ngx_http_slidewin_node_inline(node) : NULL;
     sw_state_init(&node->state, policy, now, entries, room);
 
@@ -353,10 +469,12 @@ ngx_http_slidewin_zone_link(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node)
 {
     ngx_rbtree_t                tree;
+    ngx_slab_pool_t            *pool;
     ngx_rbtree_node_t         **root;
     ngx_http_slidewin_shctx_t  *sh;
 
     sh = visit->sh;
+    pool = visit->zone->shpool;
 
     ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_ALL);
 
@@ -365,7 +483,10 @@ ngx_http_slidewin_zone_link(ngx_http_slidewin_visit_t *visit,
     ngx_rbtree_insert(&tree, &node->node);
     *root = tree.root;
 
-    ngx_queue_insert_head(&sh->queue, &node->queue);
+    ngx_http_slidewin_link_insert(pool, &sh->seen, &node->seen);
+    ngx_http_slidewin_link_insert(pool,
+                                  ngx_http_slidewin_zone_list(sh, node),
+                                  &node->counted);
 
     ngx_http_slidewin_zone_settle(sh);
 }
@@ -386,7 +507,8 @@ ngx_http_slidewin_zone_remove(ngx_http_slidewin_visit_t *visit,
 
     ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_ALL);
 
-    ngx_queue_remove(&node->queue);
+    ngx_http_slidewin_link_remove(shpool, &node->seen);
+    ngx_http_slidewin_link_remove(shpool, &node->counted);
 
     root = ngx_http_slidewin_zone_tree(sh, (uint32_t) node->node.key, &tree);
 
@@ -439,6 +561,16 @@ ngx_http_slidewin_zone_forget(ngx_http_slidewin_visit_t *visit,
 
 
 void
+ngx_http_slidewin_zone_keep(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_memo_t *memo, int64_t until)
+{
+    memo->until = until;
+
+    ngx_http_slidewin_zone_counted(visit, ngx_http_slidewin_memo_node(memo));
+}
+
+
+void
 ngx_http_slidewin_zone_deny(ngx_http_slidewin_visit_t *visit, int64_t until)
 {
     if (!ngx_http_slidewin_zone_denies(visit->zone, until - 1)) {
@@ -468,7 +600,7 @@ ngx_http_slidewin_zone_due(ngx_http_slidewin_visit_t *visit,
 {
     ngx_http_slidewin_zone_done(visit, memo);
 
-    ngx_http_slidewin_zone_disturb(visit->sh, NGX_HTTP_SLIDEWIN_LINKS_QUEUE);
+    ngx_http_slidewin_zone_disturb(visit->sh, NGX_HTTP_SLIDEWIN_LINKS_LISTS);
 
     ngx_queue_insert_tail(&visit->sh->due, &memo->queue);
 
@@ -484,7 +616,7 @@ ngx_http_slidewin_zone_done(ngx_http_slidewin_visit_t *visit,
         return;
     }
 
-    ngx_http_slidewin_zone_disturb(visit->sh, NGX_HTTP_SLIDEWIN_LINKS_QUEUE);
+    ngx_http_slidewin_zone_disturb(visit->sh, NGX_HTTP_SLIDEWIN_LINKS_LISTS);
 
     ngx_queue_remove(&memo->queue);
     memo->queue.next = NULL;
@@ -528,19 +660,11 @@ ngx_http_slidewin_zone_grow(ngx_http_slidewin_visit_t *visit,
         return;
     }
 
-    /* the slab's chunks are powers of two, and whole pages above */
-
-    size = ngx_pagesize;
-
-    while (size / 2 >= room * sizeof(sw_log_entry_t)) {
-        size /= 2;
-    }
-
-    size = ngx_align(room * sizeof(sw_log_entry_t), size);
+    size = ngx_http_slidewin_zone_chunk(room * sizeof(sw_log_entry_t));
 
     entries = ngx_http_slidewin_zone_alloc(visit, size,
                                            NGX_HTTP_SLIDEWIN_RING_EVICTIONS,
-                                           node, now);
+                                           node, now - visit->utc);
     if (entries == NULL) {
         return;
     }
@@ -579,7 +703,10 @@ ngx_http_slidewin_zone_settle(ngx_http_slidewin_shctx_t *sh)
 }
 
 
-/* forgets the least recently seen clients if there is no other memory */
+/*
+ * If there is no other memory, those that count nothing make room, and then the
+ * least recently seen; for the ring of a client only if that helps.
+ */
 
 static void *
 ngx_http_slidewin_zone_alloc(ngx_http_slidewin_visit_t *visit, size_t size,
@@ -587,7 +714,6 @@ ngx_http_slidewin_zone_alloc(ngx_http_slidewin_visit_t *visit, size_t size,
 {
     void                       *p;
     ngx_uint_t                  forgotten;
-    ngx_queue_t                *q;
     ngx_slab_pool_t            *shpool;
     ngx_http_slidewin_node_t   *node;
     ngx_http_slidewin_shctx_t  *sh;
@@ -604,22 +730,23 @@ ngx_http_slidewin_zone_alloc(ngx_http_slidewin_visit_t *visit, size_t size,
 
         ngx_http_slidewin_zone_settle(sh);
 
-        if (p || evictions-- == 0 || ngx_queue_empty(&sh->queue)) {
+        if (p || evictions-- == 0) {
             break;
         }
 
-        q = ngx_queue_last(&sh->queue);
-        node = ngx_queue_data(q, ngx_http_slidewin_node_t, queue);
+        node = ngx_http_slidewin_zone_useless(visit, now);
 
-        if (node == keep) {
-            break;
-        }
+        if (node == NULL || node == keep) {
+            node = ngx_http_slidewin_zone_least(visit, size, keep);
 
-        if (!ngx_http_slidewin_node_idle(node, now)) {
+            if (node == NULL) {
+                break;
+            }
+
             sh->forgotten++;
         }
 
-        ngx_http_slidewin_zone_remove(visit, node);
+        ngx_http_slidewin_zone_evict(visit, node);
     }
 
     if ((p == NULL || sh->forgotten != forgotten)
@@ -635,26 +762,208 @@ ngx_http_slidewin_zone_alloc(ngx_http_slidewin_visit_t *visit, size_t size,
 }
 
 
+static ngx_http_slidewin_node_t *
+ngx_http_slidewin_zone_least(ngx_http_slidewin_visit_t *visit, size_t size,
+    ngx_http_slidewin_node_t *keep)
+{
+    ngx_http_slidewin_link_t  *link;
+    ngx_http_slidewin_node_t  *node;
+
+    link = ngx_http_slidewin_link_at(visit->zone->shpool,
+                                     visit->sh->seen.prev);
+
+    if (link == &visit->sh->seen) {
+        return NULL;
+    }
+
+    node = ngx_queue_data(link, ngx_http_slidewin_node_t, seen);
+
+    if (keep && (node == keep || !ngx_http_slidewin_node_yields(node, size))) {
+        return NULL;
+    }
+
+    return node;
+}
+
+
+static void
+ngx_http_slidewin_zone_evict(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node)
+{
+    ngx_http_slidewin_memo_t  *memo;
+    ngx_http_slidewin_lost_t  *lost;
+    ngx_http_slidewin_zone_t  *zone;
+
+    zone = visit->zone;
+    memo = ngx_http_slidewin_node_memo(node);
+
+    if (!ngx_http_slidewin_node_counts(node) && memo->queue.next
+        && zone->copy)
+    {
+        lost = zone->copy(visit, memo, zone->data);
+
+        if (lost) {
+            lost->next = visit->lost;
+            visit->lost = lost;
+        }
+    }
+
+    ngx_http_slidewin_zone_remove(visit, node);
+}
+
+
 /* two for every new one, so that memory follows the clients there are */
 
 static void
 ngx_http_slidewin_zone_expire(ngx_http_slidewin_visit_t *visit, int64_t now)
 {
     ngx_uint_t                 n;
-    ngx_queue_t               *q;
     ngx_http_slidewin_node_t  *node;
 
-    for (n = 0; n < 2 && !ngx_queue_empty(&visit->sh->queue); n++) {
+    for (n = 0; n < 2; n++) {
+        node = ngx_http_slidewin_zone_useless(visit, now);
 
-        q = ngx_queue_last(&visit->sh->queue);
-        node = ngx_queue_data(q, ngx_http_slidewin_node_t, queue);
-
-        if (!ngx_http_slidewin_node_idle(node, now)) {
+        if (node == NULL) {
             return;
         }
 
-        ngx_http_slidewin_zone_remove(visit, node);
+        ngx_http_slidewin_zone_evict(visit, node);
     }
+}
+
+
+/*
+ * One that counts nothing any more.  In a list are windows of about the same
+ * length, in the order in which they last counted something, and so in about
+ * that in which they end.
+ */
+
+static ngx_http_slidewin_node_t *
+ngx_http_slidewin_zone_useless(ngx_http_slidewin_visit_t *visit, int64_t now)
+{
+    uint64_t                    lists;
+    ngx_uint_t                  n;
+    ngx_http_slidewin_node_t   *node;
+    ngx_http_slidewin_shctx_t  *sh;
+
+    sh = visit->sh;
+
+    for (lists = sh->lists; lists; lists &= lists - 1) {
+        n = (ngx_uint_t) __builtin_ctzll(lists);
+
+        node = ngx_http_slidewin_zone_useless_of(visit, &sh->counted[n], now);
+
+        if (node) {
+            return node;
+        }
+
+        if (ngx_http_slidewin_link_at(visit->zone->shpool,
+                                      sh->counted[n].next)
+            == &sh->counted[n])
+        {
+            sh->lists &= ~((uint64_t) 1 << n);
+        }
+    }
+
+    return ngx_http_slidewin_zone_useless_of(visit, &sh->memos, now);
+}
+
+
+static ngx_http_slidewin_node_t *
+ngx_http_slidewin_zone_useless_of(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_link_t *list, int64_t now)
+{
+    ngx_uint_t                 i;
+    ngx_slab_pool_t           *pool;
+    ngx_http_slidewin_link_t  *link;
+    ngx_http_slidewin_node_t  *node;
+
+    pool = visit->zone->shpool;
+    link = list;
+
+    for (i = 0; i < NGX_HTTP_SLIDEWIN_ZONE_LOOKS; i++) {
+        link = ngx_http_slidewin_link_at(pool, link->prev);
+
+        if (link == list) {
+            break;
+        }
+
+        node = ngx_queue_data(link, ngx_http_slidewin_node_t, counted);
+
+        if (ngx_http_slidewin_node_idle(visit, node, now)) {
+            return node;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* the slab's chunks are powers of two, and whole pages above */
+
+static size_t
+ngx_http_slidewin_zone_chunk(size_t size)
+{
+    size_t  chunk;
+
+    chunk = ngx_pagesize;
+
+    while (chunk / 2 >= size) {
+        chunk /= 2;
+    }
+
+    return ngx_align(size, chunk);
+}
+
+
+static size_t
+ngx_http_slidewin_node_size(const sw_policy_t *policy)
+{
+    size_t  size;
+
+    size = offsetof(ngx_http_slidewin_node_t, state) + sw_state_size(policy);
+
+    if (policy->algorithm == SW_LOG) {
+        size += NGX_HTTP_SLIDEWIN_LOG_INLINE * sizeof(sw_log_entry_t);
+    }
+
+    return size;
+}
+
+
+/* whether without it there is a chunk of that size */
+
+static ngx_uint_t
+ngx_http_slidewin_node_yields(ngx_http_slidewin_node_t *node, size_t size)
+{
+    size_t        ring;
+    sw_policy_t   policy;
+    sw_state_t   *state;
+
+    if (!ngx_http_slidewin_node_counts(node)) {
+        return 0;
+    }
+
+    state = &node->state;
+
+    policy.algorithm = state->algorithm;
+    policy.slices = state->slices;
+
+    if (ngx_http_slidewin_zone_chunk(ngx_http_slidewin_node_size(&policy))
+        == size)
+    {
+        return 1;
+    }
+
+    if (state->algorithm != SW_LOG
+        || state->u.log.entries == ngx_http_slidewin_node_inline(node))
+    {
+        return 0;
+    }
+
+    ring = state->u.log.room * sizeof(sw_log_entry_t);
+
+    return ring == size || (size >= ngx_pagesize && ring > size);
 }
 
 
@@ -682,19 +991,94 @@ ngx_http_slidewin_memo_node(ngx_http_slidewin_memo_t *memo)
 
 
 static ngx_uint_t
-ngx_http_slidewin_node_idle(ngx_http_slidewin_node_t *node, int64_t now)
+ngx_http_slidewin_node_idle(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node, int64_t now)
 {
     int64_t                    due;
     ngx_http_slidewin_memo_t  *memo;
 
     if (ngx_http_slidewin_node_counts(node)) {
-        return sw_window_idle(&node->state, now);
+        return sw_window_idle(&node->state, now + visit->utc);
     }
 
     memo = ngx_http_slidewin_node_memo(node);
     due = memo->queue.next ? NGX_HTTP_SLIDEWIN_DUE_MS : 0;
 
     return memo->until + due <= now;
+}
+
+
+/* two for each power of two: 10 minutes and 15 are in different ones */
+
+static ngx_http_slidewin_link_t *
+ngx_http_slidewin_zone_list(ngx_http_slidewin_shctx_t *sh,
+    ngx_http_slidewin_node_t *node)
+{
+    uint32_t    window;
+    ngx_uint_t  n, power;
+
+    if (!ngx_http_slidewin_node_counts(node)) {
+        return &sh->memos;
+    }
+
+    window = node->state.window | 2;
+    power = 31 - (ngx_uint_t) __builtin_clz(window);
+    n = 2 * power + ((window >> (power - 1)) & 1);
+
+    sh->lists |= (uint64_t) 1 << n;
+
+    return &sh->counted[n];
+}
+
+
+static ngx_inline ngx_http_slidewin_link_t *
+ngx_http_slidewin_link_at(ngx_slab_pool_t *pool, uint32_t n)
+{
+    return (ngx_http_slidewin_link_t *)
+               ((u_char *) pool + (size_t) n * NGX_HTTP_SLIDEWIN_ZONE_UNIT);
+}
+
+
+static ngx_inline uint32_t
+ngx_http_slidewin_link_of(ngx_slab_pool_t *pool,
+    ngx_http_slidewin_link_t *link)
+{
+    return (uint32_t) (((size_t) ((u_char *) link - (u_char *) pool))
+                       / NGX_HTTP_SLIDEWIN_ZONE_UNIT);
+}
+
+
+static void
+ngx_http_slidewin_link_init(ngx_slab_pool_t *pool,
+    ngx_http_slidewin_link_t *list)
+{
+    list->prev = ngx_http_slidewin_link_of(pool, list);
+    list->next = list->prev;
+}
+
+
+static ngx_inline void
+ngx_http_slidewin_link_insert(ngx_slab_pool_t *pool,
+    ngx_http_slidewin_link_t *after, ngx_http_slidewin_link_t *link)
+{
+    uint32_t  n;
+
+    n = ngx_http_slidewin_link_of(pool, link);
+
+    link->prev = ngx_http_slidewin_link_of(pool, after);
+    link->next = after->next;
+
+    ngx_http_slidewin_link_at(pool, after->next)->prev = n;
+    after->next = n;
+}
+
+
+static ngx_inline void
+ngx_http_slidewin_link_remove(ngx_slab_pool_t *pool,
+    ngx_http_slidewin_link_t *link)
+{
+    ngx_http_slidewin_link_at(pool, link->prev)->next = link->next;
+    ngx_http_slidewin_link_at(pool, link->next)->prev = link->prev;
 }
 
 
@@ -776,7 +1160,7 @@ ngx_http_slidewin_zone_cmp(ngx_uint_t kind, const u_char *key,
 
 
 static ngx_int_t
-ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool)
+ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool, int64_t utc)
 {
     size_t                      size;
     ngx_uint_t                  i, trees;
@@ -799,6 +1183,7 @@ ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool)
     }
 
     sh->layout = NGX_HTTP_SLIDEWIN_ZONE_LAYOUT;
+    sh->utc = utc;
     sh->trees = trees;
 
     ngx_rbtree_sentinel_init(&sh->sentinel);
@@ -807,8 +1192,7 @@ ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool)
         sh->roots[i] = &sh->sentinel;
     }
 
-    ngx_queue_init(&sh->queue);
-    ngx_queue_init(&sh->due);
+    ngx_http_slidewin_zone_unlist(shpool, sh);
 
     shpool->data = sh;
 
@@ -826,6 +1210,7 @@ ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool)
 static void
 ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit)
 {
+    int64_t                     utc;
     ngx_uint_t                  i;
     ngx_rbtree_t                tree;
     ngx_rbtree_node_t          *node;
@@ -834,19 +1219,19 @@ ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit)
     sh = visit->sh;
     visit->repaired = 1;
 
-    if (sh->links != NGX_HTTP_SLIDEWIN_LINKS_QUEUE) {
+    if (sh->links != NGX_HTTP_SLIDEWIN_LINKS_LISTS) {
+        utc = sh->utc;
         ngx_slab_init(visit->zone->shpool);
 
         /* the first allocation of a pool that held it before */
 
-        (void) ngx_http_slidewin_zone_format(visit->zone->shpool);
+        (void) ngx_http_slidewin_zone_format(visit->zone->shpool, utc);
 
         visit->sh = visit->zone->shpool->data;
         return;
     }
 
-    ngx_queue_init(&sh->queue);
-    ngx_queue_init(&sh->due);
+    ngx_http_slidewin_zone_unlist(visit->zone->shpool, sh);
 
     for (i = 0; i < sh->trees; i++) {
 
@@ -860,8 +1245,8 @@ ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit)
              node;
              node = ngx_rbtree_next(&tree, node))
         {
-            ngx_http_slidewin_zone_requeue(sh,
-                                           (ngx_http_slidewin_node_t *) node);
+            ngx_http_slidewin_zone_relist(visit->zone->shpool, sh,
+                                          (ngx_http_slidewin_node_t *) node);
         }
     }
 
@@ -870,12 +1255,32 @@ ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit)
 
 
 static void
-ngx_http_slidewin_zone_requeue(ngx_http_slidewin_shctx_t *sh,
-    ngx_http_slidewin_node_t *node)
+ngx_http_slidewin_zone_unlist(ngx_slab_pool_t *pool,
+    ngx_http_slidewin_shctx_t *sh)
+{
+    ngx_uint_t  i;
+
+    ngx_http_slidewin_link_init(pool, &sh->seen);
+    ngx_http_slidewin_link_init(pool, &sh->memos);
+
+    for (i = 0; i < NGX_HTTP_SLIDEWIN_ZONE_LISTS; i++) {
+        ngx_http_slidewin_link_init(pool, &sh->counted[i]);
+    }
+
+    ngx_queue_init(&sh->due);
+}
+
+
+static void
+ngx_http_slidewin_zone_relist(ngx_slab_pool_t *pool,
+    ngx_http_slidewin_shctx_t *sh, ngx_http_slidewin_node_t *node)
 {
     ngx_http_slidewin_memo_t  *memo;
 
-    ngx_queue_insert_tail(&sh->queue, &node->queue);
+    ngx_http_slidewin_link_insert(pool, &sh->seen, &node->seen);
+    ngx_http_slidewin_link_insert(pool,
+                                  ngx_http_slidewin_zone_list(sh, node),
+                                  &node->counted);
 
     if (ngx_http_slidewin_node_counts(node)) {
         return;
@@ -895,6 +1300,13 @@ ngx_http_slidewin_zone_add(ngx_conf_t *cf, ngx_str_t *name, size_t size,
 {
     ngx_shm_zone_t            *shm_zone;
     ngx_http_slidewin_zone_t  *zone;
+
+    if ((uint64_t) size > NGX_HTTP_SLIDEWIN_ZONE_MAX) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "slidewin_zone \"%V\" is too large, it may have "
+                           "32768m", name);
+        return NULL;
+    }
 
     shm_zone = ngx_shared_memory_add(cf, name, size, tag);
     if (shm_zone == NULL) {
@@ -965,7 +1377,10 @@ ngx_http_slidewin_zone_init(ngx_shm_zone_t *shm_zone, void *data)
         return NGX_OK;
     }
 
-    if (ngx_http_slidewin_zone_format(zone->shpool) != NGX_OK) {
+    if (ngx_http_slidewin_zone_format(zone->shpool,
+                                      ngx_http_slidewin_clock_utc())
+        != NGX_OK)
+    {
         ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
                       "slidewin zone \"%V\" has no memory", &zone->name);
         return NGX_ERROR;
@@ -986,10 +1401,10 @@ ngx_http_slidewin_zone_die(ngx_http_slidewin_zone_t *zone, ngx_uint_t all)
 
     sh = zone->shpool->data;
     sh->links = all ? NGX_HTTP_SLIDEWIN_LINKS_ALL
-                    : NGX_HTTP_SLIDEWIN_LINKS_QUEUE;
+                    : NGX_HTTP_SLIDEWIN_LINKS_LISTS;
 
-    sh->queue.next = NULL;
-    sh->queue.prev = NULL;
+    sh->seen.next = 0;
+    sh->seen.prev = 0;
 
     if (all) {
         sh->roots[0] = NULL;

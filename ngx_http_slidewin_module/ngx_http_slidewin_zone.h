@@ -1,8 +1,10 @@
 
 /*
- * A zone of shared memory: the clients of one policy in trees, the least
- * recently seen last in a queue, under the zone's own lock.  It holds the
- * counts of the local store, and what a distributed policy remembers here.
+ * A zone of shared memory: the clients of one policy in trees, under the zone's
+ * own lock.  Two lists tell which of them makes room: what counts nothing any
+ * more, found in a list for windows of about the same length, or else the
+ * least recently seen.  It holds the counts of the local store, and what a
+ * distributed policy remembers here.
  */
 
 
@@ -26,11 +28,20 @@ typedef enum {
 } ngx_http_slidewin_what_e;
 
 
+/* of a list; in units of 8 bytes from the pool, so that two are no larger */
+
+typedef struct {
+    uint32_t                    prev;
+    uint32_t                    next;
+} ngx_http_slidewin_link_t;
+
+
 /* node.data is what it is for and the kind of the key; more may follow it */
 
 typedef struct {
     ngx_rbtree_node_t           node;
-    ngx_queue_t                 queue;
+    ngx_http_slidewin_link_t    seen;
+    ngx_http_slidewin_link_t    counted;
     u_char                      key[SW_KEY_MAX];
     sw_state_t                  state;
 } ngx_http_slidewin_node_t;
@@ -44,6 +55,15 @@ typedef struct {
 } ngx_http_slidewin_memo_t;
 
 
+/* a copy of a memo that was due and had to make room */
+
+typedef struct ngx_http_slidewin_lost_s  ngx_http_slidewin_lost_t;
+
+struct ngx_http_slidewin_lost_s {
+    ngx_http_slidewin_lost_t   *next;
+};
+
+
 /* a look at one client, and what there is to say of the zone afterwards */
 
 typedef struct {
@@ -52,6 +72,8 @@ typedef struct {
     sw_key_t                    key;
     ngx_uint_t                  kind;
     uint32_t                    hash;
+    int64_t                     utc;       /* with the lock, see below */
+    ngx_http_slidewin_lost_t   *lost;
     ngx_uint_t                  forgotten;
     unsigned                    full:1;
     unsigned                    repaired:1;
@@ -69,6 +91,16 @@ void ngx_http_slidewin_zone_visit(ngx_http_slidewin_visit_t *visit,
 /* a look at no client, but at those that are due */
 void ngx_http_slidewin_zone_attend(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_zone_t *zone);
+
+/*
+ * For memos that are due and have to make room: the one makes a copy, or NULL,
+ * with the lock held, the other is given it without the lock.
+ */
+void ngx_http_slidewin_zone_on_lost(ngx_http_slidewin_zone_t *zone,
+    ngx_http_slidewin_lost_t *(*copy)(ngx_http_slidewin_visit_t *visit,
+                                      ngx_http_slidewin_memo_t *memo,
+                                      void *data),
+    void (*lost)(ngx_http_slidewin_lost_t *lost, void *data), void *data);
 
 /*
  * Workers that use it come and go.  Whether the one that goes is the last: it
@@ -91,28 +123,37 @@ ngx_uint_t ngx_http_slidewin_zone_precedes(ngx_http_slidewin_zone_t *one,
 void ngx_http_slidewin_zone_lock(ngx_http_slidewin_visit_t *visit);
 void ngx_http_slidewin_zone_unlock(ngx_http_slidewin_visit_t *visit);
 
-void ngx_http_slidewin_zone_log(ngx_http_slidewin_visit_t *visit,
+void ngx_http_slidewin_zone_tell(ngx_http_slidewin_visit_t *visit,
     ngx_log_t *log);
 
 
-/* logs what happened under the lock, if anything did */
+/* logs what happened under the lock, if anything did, and sees to the lost */
 
 static ngx_inline void
 ngx_http_slidewin_zone_report(ngx_http_slidewin_visit_t *visit, ngx_log_t *log)
 {
-    if (visit->full || visit->repaired) {
-        ngx_http_slidewin_zone_log(visit, log);
+    if (visit->full || visit->repaired || visit->lost) {
+        ngx_http_slidewin_zone_tell(visit, log);
     }
 }
 
 
-/* all below with the lock held */
+/*
+ * All below with the lock held.  States count in windows of UTC, as it was when
+ * the zone was made: their time is that of the clock and visit->utc.
+ */
 
 ngx_http_slidewin_node_t *ngx_http_slidewin_zone_lookup(
     ngx_http_slidewin_visit_t *visit);
 
 /* makes it the last to be forgotten */
 void ngx_http_slidewin_zone_touch(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node);
+
+/* it has counted something just now, or counts nothing any more */
+void ngx_http_slidewin_zone_counted(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node);
+void ngx_http_slidewin_zone_idle(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node);
 
 ngx_http_slidewin_node_t *ngx_http_slidewin_zone_create(
@@ -128,6 +169,8 @@ void *ngx_http_slidewin_zone_remember(ngx_http_slidewin_visit_t *visit,
     size_t size, int64_t now);
 void ngx_http_slidewin_zone_forget(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_memo_t *memo);
+void ngx_http_slidewin_zone_keep(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_memo_t *memo, int64_t until);
 
 /* there are denials until then */
 void ngx_http_slidewin_zone_deny(ngx_http_slidewin_visit_t *visit,

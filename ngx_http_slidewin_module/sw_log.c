@@ -1,16 +1,30 @@
 
 #include "sw_log.h"
 #include "sw_math.h"
+#include "sw_step.h"
+
+
+#if (SW_STEPS)
+void  (*sw_stepped)(void);
+#endif
 
 
 static sw_log_entry_t *sw_log_entry(const sw_log_t *log, uint32_t n);
 static int64_t sw_log_time(const sw_log_t *log, uint32_t n);
+static int64_t sw_log_total(const sw_log_t *log);
 static void sw_log_drop_first(sw_log_t *log);
+static void sw_log_change(sw_log_t *log);
+static void sw_log_changed(sw_log_t *log);
+static void sw_log_mend(sw_log_t *log);
 
 
 int64_t
 sw_log_advance(sw_log_t *log, int64_t window, int64_t now)
 {
+    if (log->changing) {
+        sw_log_mend(log);
+    }
+
     if (log->count == 0) {
         return now;
     }
@@ -21,9 +35,17 @@ sw_log_advance(sw_log_t *log, int64_t window, int64_t now)
 
     now = sw_max(now, log->newest);
 
-    while (log->count && now - sw_log_time(log, 0) >= window) {
-        sw_log_drop_first(log);
+    if (now - sw_log_time(log, 0) < window) {
+        return now;
     }
+
+    sw_log_change(log);
+
+    do {
+        sw_log_drop_first(log);
+    } while (log->count && now - sw_log_time(log, 0) >= window);
+
+    sw_log_changed(log);
 
     return now;
 }
@@ -39,10 +61,15 @@ sw_log_used(const sw_log_t *log, int64_t window, int64_t now)
         return 0;
     }
 
-    used = log->total;
+    used = sw_log_total(log);
     now = sw_max(now, log->newest);
 
-    for (i = 0; now - sw_log_time(log, i) >= window; i++) {
+    for (i = 0; i < log->count; i++) {
+
+        if (now - sw_log_time(log, i) < window) {
+            break;
+        }
+
         used -= sw_log_entry(log, i)->units;
     }
 
@@ -82,41 +109,53 @@ sw_log_wait(const sw_log_t *log, const sw_policy_t *policy, int64_t now,
 void
 sw_log_add(sw_log_t *log, int64_t now, int64_t cost)
 {
-    int64_t          units;
+    uint32_t         n;
     sw_log_entry_t  *entry;
 
     if (cost == 0) {
         return;
     }
 
-    if (log->count && log->newest == now) {
-        sw_log_entry(log, log->count - 1)->units += (uint32_t) cost;
-        log->total += cost;
+    n = log->count;
+
+    sw_log_change(log);
+
+    log->total += cost;
+
+    if (n && sw_log_time(log, n - 1) == now) {
+        sw_log_entry(log, n - 1)->units += (uint32_t) cost;
+        sw_log_changed(log);
         return;
     }
 
-    units = cost;
+    log->newest = now;
+    sw_step();
 
-    if (log->count == log->room) {
+    if (n == log->room) {
         entry = sw_log_entry(log, 0);
 
-        if (log->count == 1) {
-            units += entry->units;
-
-        } else {
-            sw_log_entry(log, 1)->units += entry->units;
-            log->total += entry->units;
+        if (n == 1) {
+            entry->units += (uint32_t) cost;
+            entry->time = (uint32_t) now;
+            sw_log_changed(log);
+            return;
         }
 
+        sw_log_entry(log, 1)->units += entry->units;
+        log->total += entry->units;
+        sw_step();
+
         sw_log_drop_first(log);
+        n--;
     }
 
-    entry = sw_log_entry(log, log->count);
+    entry = sw_log_entry(log, n);
     entry->time = (uint32_t) now;
-    entry->units = (uint32_t) units;
-    log->newest = now;
-    log->total += units;
-    log->count++;
+    entry->units = (uint32_t) cost;
+    sw_step();
+
+    log->count = n + 1;
+    sw_log_changed(log);
 }
 
 
@@ -126,7 +165,7 @@ void
 sw_log_give_back(sw_log_t *log, int64_t cost, int64_t stamp)
 {
     int64_t          before;
-    uint32_t         i;
+    uint32_t         i, last;
     sw_log_entry_t  *entry;
 
     i = log->count;
@@ -143,24 +182,35 @@ sw_log_give_back(sw_log_t *log, int64_t cost, int64_t stamp)
     entry = sw_log_entry(log, i);
     cost = sw_min(cost, entry->units);
 
+    sw_log_change(log);
+
     entry->units -= (uint32_t) cost;
     log->total -= cost;
 
     if (entry->units) {
+        sw_log_changed(log);
         return;
     }
 
     before = (log->count > 1) ? sw_log_time(log, log->count - 2) : 0;
-
-    if (i == log->count - 1) {
-        log->newest = before;
-    }
+    last = (i == log->count - 1);
 
     for ( /* void */ ; i < log->count - 1; i++) {
+        sw_step();
         *sw_log_entry(log, i) = *sw_log_entry(log, i + 1);
     }
 
+    sw_step();
+    sw_log_entry(log, i)->units = 0;
+    sw_step();
     log->count--;
+    sw_step();
+
+    if (last) {
+        log->newest = before;
+    }
+
+    sw_log_changed(log);
 }
 
 
@@ -193,9 +243,20 @@ sw_log_move(sw_state_t *state, sw_log_entry_t *entries, uint32_t room)
         entries[i] = *sw_log_entry(log, i);
     }
 
-    log->entries = entries;
-    log->room = room;
+    for ( /* void */ ; i < room; i++) {
+        entries[i].time = 0;
+        entries[i].units = 0;
+    }
+
+    /* a full ring has the same entries wherever it begins */
+
     log->first = 0;
+    sw_step();
+
+    log->entries = entries;
+    sw_step();
+
+    log->room = room;
 
     return old;
 }
@@ -220,16 +281,95 @@ sw_log_time(const sw_log_t *log, uint32_t n)
 }
 
 
+/* of a log that was left in the middle of a change, counted anew */
+
+static int64_t
+sw_log_total(const sw_log_t *log)
+{
+    int64_t   total;
+    uint32_t  i;
+
+    if (!log->changing) {
+        return log->total;
+    }
+
+    total = 0;
+
+    for (i = 0; i < log->count; i++) {
+        total += sw_log_entry(log, i)->units;
+    }
+
+    return total;
+}
+
+
 static void
 sw_log_drop_first(sw_log_t *log)
 {
-    log->total -= sw_log_entry(log, 0)->units;
+    sw_log_entry_t  *entry;
+
+    entry = sw_log_entry(log, 0);
+
+    log->total -= entry->units;
+    entry->units = 0;
+    sw_step();
+
     log->first = (log->first + 1 < log->room) ? log->first + 1 : 0;
+    sw_step();
+
     log->count--;
+    sw_step();
+}
 
-    /* whoever died in the middle of an add is forgiven now */
 
-    if (log->count == 0) {
-        log->total = 0;
+/*
+ * Between the two a process may die.  What it was about to drop or give back
+ * may stay counted then, and what it was about to add may be missing, which
+ * its client has not been told; all others are counted.
+ */
+
+static void
+sw_log_change(sw_log_t *log)
+{
+    log->changing = 1;
+    sw_step();
+}
+
+
+static void
+sw_log_changed(sw_log_t *log)
+{
+    sw_step();
+    log->changing = 0;
+}
+
+
+/*
+ * What was dropped or not yet added may be at the end, without units and of
+ * any time; what was moved may be there twice, and is then the younger.
+ */
+
+static void
+sw_log_mend(sw_log_t *log)
+{
+    int64_t          last;
+    uint32_t         i;
+    sw_log_entry_t  *entry;
+
+    while (log->count && sw_log_entry(log, log->count - 1)->units == 0) {
+        log->count--;
     }
+
+    for (i = 1; i < log->count; i++) {
+        last = sw_log_time(log, i - 1);
+
+        if (sw_log_time(log, i) < last) {
+            entry = sw_log_entry(log, i);
+            entry->time = (uint32_t) last;
+        }
+    }
+
+    log->total = sw_log_total(log);
+
+    sw_log_changed(log);
 }

@@ -103,6 +103,13 @@ sw_state_init(sw_state_t *state, const sw_policy_t *policy, int64_t now,
         state->u.log.room = room;
         state->u.log.first = 0;
         state->u.log.count = 0;
+        state->u.log.changing = 0;
+
+        for (i = 0; i < room; i++) {
+            entries[i].time = 0;
+            entries[i].units = 0;
+        }
+
         break;
 
     default:

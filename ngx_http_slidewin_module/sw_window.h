@@ -68,6 +68,8 @@ typedef struct {
 /*
  * A ring, oldest entry first.  An entry keeps the low 32 bits of its time;
  * the rest follows from newest, because all entries lie within one window.
+ * Whatever a change has left undone, first is below room, count is not above
+ * it, newest not before the last entry, and what is not in use has no units.
  */
 
 typedef struct {
@@ -77,6 +79,7 @@ typedef struct {
     uint32_t         room;
     uint32_t         first;
     uint32_t         count;
+    uint32_t         changing;                   /* the total may be wrong */
 } sw_log_t;
 
 

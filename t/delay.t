@@ -120,8 +120,8 @@ sub not_before {
 
 # a moment with most of an aligned window before it
 sub early {
-    my ($store, $seconds) = @_;
-    my $now = $store eq 'local' ? SlidewinNginx::now() : Time::HiRes::time();
+    my ($seconds) = @_;
+    my $now = Time::HiRes::time();
     my $gone = $now - $seconds * int $now / $seconds;
 
     SlidewinNginx::nap($seconds - $gone) if $gone > $seconds / 4;
@@ -136,7 +136,7 @@ scenario(sub {
     my ($store) = @_;
     my %clients;
 
-    early($store, 2);
+    early(2);
 
     for my $algorithm (@algorithms) {
         my $k = fresh();

@@ -10,8 +10,7 @@ use Test::More;
 my $limit = 3000;
 my @algorithms = qw(counter fixed strict log);
 
-# 40 days: longer than this machine is likely to be up, so that windows that
-# are aligned on its clock do not end meanwhile
+# 40 days: windows that are aligned do not end meanwhile
 my $http = "slidewin_log_level info;\n" . join '', map {
     "slidewin_zone \$arg_k zone=$_:1m rate=${limit}r/40d algorithm=$_;\n"
 } @algorithms;

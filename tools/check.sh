@@ -71,7 +71,8 @@ check_layers() {
 
         BEGIN {
             n = split("arpa/inet assert ctype errno inttypes limits math stdarg " \
-                      "stdbool stddef stdint stdio stdlib string time", list)
+                      "stdatomic stdbool stddef stdint stdio stdlib string " \
+                      "time", list)
             for (i = 1; i <= n; i++) libc["<" list[i] ".h>"]
         }
 

@@ -12,7 +12,7 @@ COMMON  = $(notdir $(wildcard $(SRC)/sw_*.c) \
             $(filter-out $(T)/test_%.c $(T)/fuzz_%.c,$(wildcard $(T)/*.c)))
 
 WARN    = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wvla
-FLAGS   = -std=gnu11 -g -O1 -fno-omit-frame-pointer $(WARN) \
+FLAGS   = -std=gnu11 -DSW_STEPS=1 -g -O1 -fno-omit-frame-pointer $(WARN) \
           -I$(SRC) -I$(T) -MMD -MP \
           -fno-sanitize-recover=all
 UNIT    = -fsanitize=address,undefined

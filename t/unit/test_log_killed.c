@@ -1,0 +1,244 @@
+
+/*
+ * A process may be killed at any step of a change to a log: whatever it leaves,
+ * the next one stays inside the ring, counts every unit that was answered for,
+ * and forgets them when they leave the window.
+ */
+
+
+#include <inttypes.h>
+#include <setjmp.h>
+
+#include "client.h"
+#include "sw_step.h"
+#include "tap.h"
+
+
+#define WINDOW   1000
+#define LIMIT    12
+#define TRACES   300
+#define OPS      60
+#define STATES   20000
+
+
+typedef struct {
+    int64_t   time;
+    int64_t   units;
+} unit_t;
+
+
+static int      steps_left;
+static jmp_buf  killed;
+
+
+static void step(void);
+static int trace(uint32_t room);
+static int64_t answered(const unit_t *units, int n, int64_t now);
+static int written(void);
+
+
+int
+main(void)
+{
+    int       i, good;
+    uint32_t  room;
+
+    tap_diag("seed %" PRIu64, tap_seed(20010911));
+
+    sw_stepped = step;
+
+    for (room = 1; room <= LIMIT; room += 1 + room / 2) {
+        good = 1;
+
+        for (i = 0; i < TRACES && good; i++) {
+            good = trace(room);
+        }
+
+        tap_ok(good, "%d traces killed at some steps, a ring of %u", i, room);
+    }
+
+    good = 1;
+
+    for (i = 0; i < STATES && good; i++) {
+        good = written();
+    }
+
+    tap_ok(good, "%d logs with anything in them", i);
+
+    return tap_done();
+}
+
+
+static void
+step(void)
+{
+    if (steps_left && --steps_left == 0) {
+        longjmp(killed, 1);
+    }
+}
+
+
+/* what is killed was not answered: it may be counted or not */
+
+static int
+trace(uint32_t room)
+{
+    /* as they are at the kill */
+    volatile int      i, n, back;
+    volatile int64_t  now, cost;
+    static unit_t     units[OPS];
+    static client_t   client;
+    sw_policy_t       policy;
+
+    policy.algorithm = SW_LOG;
+    policy.limit = LIMIT;
+    policy.window = WINDOW;
+    policy.slices = 0;
+
+    now = ((int64_t) 1 << 32) - tap_rand(0, 5 * WINDOW);
+    n = 0;
+
+    client_init(&client, &policy, now, room);
+
+    for (i = 0; i < OPS; i++) {
+        now += tap_rand(0, 3) ? tap_rand(0, 30) : tap_rand(0, WINDOW / 2);
+        cost = tap_rand(1, 3);
+        back = -1;
+
+        if (n && tap_rand(0, 3) == 0) {
+            back = (int) tap_rand(0, n - 1);
+        }
+
+        steps_left = tap_rand(0, 1) ? (int) tap_rand(1, 30) : 0;
+
+        if (setjmp(killed) == 0) {
+
+            if (back >= 0) {
+                client_give_back(&client, now, units[back].units,
+                                 units[back].time);
+                units[back].units = 0;
+
+            } else if (client_admits(&client, now, cost)) {
+                units[n].time = client_add(&client, now, cost);
+                units[n].units = cost;
+                n++;
+            }
+
+        } else if (back >= 0) {
+            units[back].units = 0;
+        }
+
+        steps_left = 0;
+
+        if (sw_state_used(client.state, now) < answered(units, n, now)) {
+            tap_diag("room %u, operation %d: %" PRId64 " of %" PRId64
+                     " units", room, i, sw_state_used(client.state, now),
+                     answered(units, n, now));
+            return 0;
+        }
+
+        (void) client_admits(&client, now, 1);
+
+        if (client.state->u.log.total < answered(units, n, now)) {
+            tap_diag("room %u, operation %d: a total of %" PRId64, room, i,
+                     client.state->u.log.total);
+            return 0;
+        }
+    }
+
+    /* nothing stays for longer than it may */
+
+    now += WINDOW;
+
+    if (!sw_window_idle(client.state, now)
+        || !client_admits(&client, now, LIMIT))
+    {
+        tap_diag("room %u: not forgotten", room);
+        return 0;
+    }
+
+    client_free(&client);
+
+    return 1;
+}
+
+
+static int64_t
+answered(const unit_t *units, int n, int64_t now)
+{
+    int      i;
+    int64_t  sum;
+
+    sum = 0;
+
+    for (i = 0; i < n; i++) {
+        if (now - units[i].time < WINDOW) {
+            sum += units[i].units;
+        }
+    }
+
+    return sum;
+}
+
+
+/* all fields but the room, and a total that is wrong only during a change */
+
+static int
+written(void)
+{
+    uint32_t       i;
+    int64_t        now;
+    client_t       client;
+    sw_log_t      *log;
+    sw_policy_t    policy;
+    sw_verdict_t   v;
+
+    policy.algorithm = SW_LOG;
+    policy.limit = tap_rand(1, LIMIT);
+    policy.window = tap_rand(1, WINDOW);
+    policy.slices = 0;
+
+    now = tap_rand(0, 10 * WINDOW);
+
+    client_init(&client, &policy, now, (uint32_t) tap_rand(1, LIMIT));
+
+    log = &client.state->u.log;
+    log->newest = now + tap_rand(-2 * WINDOW, 2 * WINDOW);
+    log->first = (uint32_t) tap_rand(0, log->room - 1);
+    log->count = (uint32_t) tap_rand(0, log->room);
+    log->changing = (uint32_t) tap_rand(0, 1);
+    log->total = log->changing ? tap_rand(-LIMIT, LIMIT) : 0;
+
+    for (i = 0; i < log->room; i++) {
+        log->entries[i].time = (uint32_t) (now + tap_rand(-3 * WINDOW,
+                                                          3 * WINDOW));
+        log->entries[i].units = (uint32_t) tap_rand(0, LIMIT);
+
+        if ((i + log->room - log->first) % log->room >= log->count) {
+            log->entries[i].units = 0;
+
+        } else if (!log->changing) {
+            log->total += log->entries[i].units;
+        }
+    }
+
+    (void) sw_state_used(client.state, now);
+    (void) sw_window_idle(client.state, now);
+    client_check(&client, now, 1, &v);
+    client_give_back(&client, now, 1, now - tap_rand(0, WINDOW));
+
+    for (i = 0; i < 5; i++) {
+        (void) client_take(&client, now + i, 1, NULL);
+    }
+
+    now += 5 * WINDOW;
+
+    if (!client_admits(&client, now, policy.limit)) {
+        tap_diag("not forgotten");
+        return 0;
+    }
+
+    client_free(&client);
+
+    return 1;
+}
