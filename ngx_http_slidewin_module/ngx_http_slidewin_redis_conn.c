@@ -2,7 +2,6 @@
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_redis_conn.h"
 #include "ngx_http_slidewin_redis_greet.h"
-#include "ngx_http_slidewin_redis_object.h"
 #include "sw_breaker.h"
 
 
@@ -139,7 +138,10 @@ ngx_http_slidewin_redis_conn_located(ngx_http_slidewin_redis_conn_t *c,
     context->data = c;
     context->c.reader->maxelements = (long long) c->access->reply_elements;
 
-    ngx_http_slidewin_redis_object_init(context->c.reader);
+    c->memory.max = c->access->reply_memory;
+    c->memory.used = 0;
+
+    ngx_http_slidewin_redis_object_init(context->c.reader, &c->memory);
 
     c->pending = 0;
     c->asking_clock = 0;
@@ -259,7 +261,10 @@ ngx_http_slidewin_redis_conn_disconnected(const redisAsyncContext *context,
     {
         reason = context->err ? context->errstr : "closed";
 
-        if (c->event.ssl) {
+        if (c->memory.used > c->memory.max) {
+            reason = "its answer is too long";
+
+        } else if (c->event.ssl) {
             ngx_http_slidewin_redis_tls_reason(c->event.ssl, reason, text,
                                                sizeof(text));
             reason = (char *) text;
