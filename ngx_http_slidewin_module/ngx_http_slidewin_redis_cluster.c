@@ -14,6 +14,9 @@
 /* a map: of ranges, of nodes, of what there is to say of a node */
 #define NGX_HTTP_SLIDEWIN_REDIS_MAP_DEPTH   4
 
+/* enough for each slot as a range of its own, with a replica */
+#define NGX_HTTP_SLIDEWIN_REDIS_MAP_MEMORY  (32 * 1024 * 1024)
+
 /* until a call is tried again that found a slot between two nodes */
 #define NGX_HTTP_SLIDEWIN_REDIS_TRY_AGAIN   5
 
@@ -207,6 +210,7 @@ ngx_http_slidewin_redis_cluster_create(ngx_conf_t *cf,
 
     redis->cluster = cluster;
     redis->access.reply_depth = NGX_HTTP_SLIDEWIN_REDIS_MAP_DEPTH;
+    redis->access.reply_memory = NGX_HTTP_SLIDEWIN_REDIS_MAP_MEMORY;
     redis->access.reply_elements = SW_SLOTS;
 
     return NGX_CONF_OK;

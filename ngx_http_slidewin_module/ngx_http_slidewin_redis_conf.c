@@ -16,6 +16,7 @@
 
 /* no reply to what we ask is longer, has more elements, or arrays in them */
 #define NGX_HTTP_SLIDEWIN_REDIS_REPLY_MAX        65536
+#define NGX_HTTP_SLIDEWIN_REDIS_REPLY_MEMORY     524288
 #define NGX_HTTP_SLIDEWIN_REDIS_REPLY_DEPTH      1
 #define NGX_HTTP_SLIDEWIN_REDIS_REPLY_ELEMENTS   4096
 #define NGX_HTTP_SLIDEWIN_REDIS_ROLE_DEPTH       3
@@ -96,6 +97,7 @@ ngx_http_slidewin_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd,
     redis->timeout = NGX_HTTP_SLIDEWIN_REDIS_TIMEOUT;
     redis->access.connect_timeout = NGX_HTTP_SLIDEWIN_REDIS_CONNECT_TIMEOUT;
     redis->access.reply_max = NGX_HTTP_SLIDEWIN_REDIS_REPLY_MAX;
+    redis->access.reply_memory = NGX_HTTP_SLIDEWIN_REDIS_REPLY_MEMORY;
     redis->access.reply_depth = NGX_HTTP_SLIDEWIN_REDIS_REPLY_DEPTH;
     redis->access.reply_elements = NGX_HTTP_SLIDEWIN_REDIS_REPLY_ELEMENTS;
 

@@ -2,13 +2,16 @@
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_redis_conn.h"
 #include "ngx_http_slidewin_redis_greet.h"
-#include "ngx_http_slidewin_redis_object.h"
 #include "sw_breaker.h"
 
 
 #define NGX_HTTP_SLIDEWIN_REDIS_KEEPALIVE     15          /* s */
 #define NGX_HTTP_SLIDEWIN_REDIS_IDLE_US       500000
 #define NGX_HTTP_SLIDEWIN_REDIS_ROOM          6144
+
+/* between attempts to connect; that of the first one is less than a timeout */
+#define NGX_HTTP_SLIDEWIN_REDIS_PAUSE_FIRST   25
+#define NGX_HTTP_SLIDEWIN_REDIS_PAUSE_MAX     5000
 
 
 static void ngx_http_slidewin_redis_conn_connect(
@@ -23,6 +26,8 @@ static void ngx_http_slidewin_redis_conn_disconnected(
 static void ngx_http_slidewin_redis_conn_lost(
     ngx_http_slidewin_redis_conn_t *c, const char *reason);
 
+static ngx_msec_t ngx_http_slidewin_redis_conn_pause(
+    ngx_http_slidewin_redis_conn_t *c);
 static void ngx_http_slidewin_redis_conn_retry(
     ngx_http_slidewin_redis_conn_t *c, ngx_msec_t pause);
 
@@ -133,7 +138,10 @@ ngx_http_slidewin_redis_conn_located(ngx_http_slidewin_redis_conn_t *c,
     context->data = c;
     context->c.reader->maxelements = (long long) c->access->reply_elements;
 
-    ngx_http_slidewin_redis_object_init(context->c.reader);
+    c->memory.max = c->access->reply_memory;
+    c->memory.used = 0;
+
+    ngx_http_slidewin_redis_object_init(context->c.reader, &c->memory);
 
     c->pending = 0;
     c->asking_clock = 0;
@@ -159,6 +167,12 @@ ngx_http_slidewin_redis_conn_timer(ngx_event_t *ev)
         break;
 
     case NGX_HTTP_SLIDEWIN_REDIS_CONNECTING:
+
+        /* it may have other addresses, but who waits has waited enough */
+
+        c->failed = 1;
+        c->doubtful = 1;
+
         ngx_http_slidewin_redis_conn_drop(c,
                                         ngx_http_slidewin_redis_conn_slow(c));
         break;
@@ -247,7 +261,10 @@ ngx_http_slidewin_redis_conn_disconnected(const redisAsyncContext *context,
     {
         reason = context->err ? context->errstr : "closed";
 
-        if (c->event.ssl) {
+        if (c->memory.used > c->memory.max) {
+            reason = "its answer is too long";
+
+        } else if (c->event.ssl) {
             ngx_http_slidewin_redis_tls_reason(c->event.ssl, reason, text,
                                                sizeof(text));
             reason = (char *) text;
@@ -258,12 +275,15 @@ ngx_http_slidewin_redis_conn_disconnected(const redisAsyncContext *context,
                 || ngx_http_slidewin_clock_us() - c->heard
                    > NGX_HTTP_SLIDEWIN_REDIS_IDLE_US))
         {
-            c->pause = SW_PAUSE_MIN;
-
             ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
                           "slidewin redis %V ended an idle connection: %s",
                           &c->place->name, reason);
-            ngx_http_slidewin_redis_conn_retry(c, 0);
+
+            c->pause = 0;
+            (void) c->place->leave(c->place, 0);
+
+            ngx_http_slidewin_redis_conn_retry(c,
+                                       ngx_http_slidewin_redis_conn_pause(c));
             return;
         }
 
@@ -299,11 +319,20 @@ ngx_http_slidewin_redis_conn_lost(ngx_http_slidewin_redis_conn_t *c,
     const char *reason)
 {
     ngx_uint_t  level, was_ready;
-    ngx_msec_t  pause;
-
-    /* one line for the loss, one for why it lasts, until it works again */
 
     was_ready = (c->state != NGX_HTTP_SLIDEWIN_REDIS_CONNECTING);
+
+    /* it is not lost as long as it has an address that was not tried */
+
+    if (c->place->leave(c->place, !was_ready)) {
+        ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
+                      "slidewin redis %V is tried at its next address: %s",
+                      &c->place->name, reason);
+        ngx_http_slidewin_redis_conn_retry(c, 0);
+        return;
+    }
+
+    /* one line for the loss, one for why it lasts, until it works again */
 
     level = (c->reported && (was_ready || c->explained)) ? NGX_LOG_INFO
                                                          : NGX_LOG_ERR;
@@ -322,21 +351,38 @@ ngx_http_slidewin_redis_conn_lost(ngx_http_slidewin_redis_conn_t *c,
 
     c->attempts += !was_ready;
 
-    /* the first attempt after a loss is made at once */
-
-    pause = 0;
+    /* the first attempt after a loss is waited for */
 
     if (!was_ready || c->pause) {
-        pause = (ngx_msec_t) sw_pause_next(&c->pause,
-                                           (uint32_t) ngx_random());
         c->failed = 1;
         c->doubtful = 1;
-
-    } else {
-        c->pause = SW_PAUSE_MIN;
     }
 
-    ngx_http_slidewin_redis_conn_retry(c, pause);
+    ngx_http_slidewin_redis_conn_retry(c,
+                                       ngx_http_slidewin_redis_conn_pause(c));
+}
+
+
+/*
+ * All workers of all edges lose a server at the same time: none of the pauses
+ * is the same for all.
+ */
+
+static ngx_msec_t
+ngx_http_slidewin_redis_conn_pause(ngx_http_slidewin_redis_conn_t *c)
+{
+    uint32_t  chance;
+
+    chance = (uint32_t) ngx_random();
+
+    if (c->pause == 0 && c->state != NGX_HTTP_SLIDEWIN_REDIS_CONNECTING) {
+        c->pause = SW_PAUSE_MIN;
+        return chance % (NGX_HTTP_SLIDEWIN_REDIS_PAUSE_FIRST + 1);
+    }
+
+    return (ngx_msec_t) sw_pause_up_to(&c->pause,
+                                       NGX_HTTP_SLIDEWIN_REDIS_PAUSE_MAX,
+                                       chance);
 }
 
 
@@ -351,7 +397,6 @@ ngx_http_slidewin_redis_conn_retry(ngx_http_slidewin_redis_conn_t *c,
     }
 
     c->locating = 0;
-    c->place->leave(c->place);
 
     if (!c->exiting) {
         ngx_add_timer(&c->timer, pause);
@@ -392,6 +437,8 @@ ngx_http_slidewin_redis_conn_anew(ngx_http_slidewin_redis_conn_t *c)
     redisAsyncContext  *context;
 
     context = c->event.context;
+
+    (void) c->place->leave(c->place, 0);
 
     ngx_http_slidewin_redis_conn_retry(c, 0);
 
@@ -622,7 +669,7 @@ ngx_http_slidewin_redis_conn_stop(ngx_http_slidewin_redis_conn_t *c)
     c->state = NGX_HTTP_SLIDEWIN_REDIS_DOWN;
     context = c->event.context;
 
-    c->place->leave(c->place);
+    (void) c->place->leave(c->place, 0);
 
     if (c->timer.timer_set) {
         ngx_del_timer(&c->timer);

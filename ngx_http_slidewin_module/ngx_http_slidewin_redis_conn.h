@@ -10,6 +10,7 @@
 
 
 #include "ngx_http_slidewin_redis_event.h"
+#include "ngx_http_slidewin_redis_object.h"
 #include "ngx_http_slidewin_redis_place.h"
 #include "ngx_http_slidewin_redis_tls.h"
 
@@ -32,7 +33,8 @@ typedef struct {
     ngx_msec_t                        connect_timeout;
     ngx_str_t                        *scripts;     /* loaded on connect */
     ngx_uint_t                        nscripts;
-    size_t                            reply_max;   /* bytes of a reply */
+    size_t                            reply_max;   /* bytes of a part of it */
+    size_t                            reply_memory; /* for all of it */
     ngx_int_t                         reply_depth; /* arrays in arrays */
     ngx_uint_t                        reply_elements;
     ngx_uint_t                        spared;      /* losses that are no news */
@@ -56,6 +58,7 @@ struct ngx_http_slidewin_redis_conn_s {
     int64_t                           clock_error;
     int64_t                           clock_asked;
     ngx_uint_t                        pending;     /* replies due */
+    ngx_http_slidewin_redis_memory_t  memory;      /* of the one under way */
     unsigned                          locating:1;
     unsigned                          failed:1;    /* not worth waiting for */
     unsigned                          doubtful:1;  /* until a check works */

@@ -9,12 +9,15 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_LOOKUP_MIN      1000
 #define NGX_HTTP_SLIDEWIN_REDIS_LOOKUP_MAX      3600000
 
+/* between looks at an earlier address, half of it by chance */
+#define NGX_HTTP_SLIDEWIN_REDIS_SCOUT_PAUSE     5000
+
 
 static void ngx_http_slidewin_redis_host_find(
     ngx_http_slidewin_redis_place_t *place,
     ngx_http_slidewin_redis_conn_t *c);
-static void ngx_http_slidewin_redis_host_leave(
-    ngx_http_slidewin_redis_place_t *place);
+static ngx_uint_t ngx_http_slidewin_redis_host_leave(
+    ngx_http_slidewin_redis_place_t *place, ngx_uint_t vain);
 static void ngx_http_slidewin_redis_host_tell(
     ngx_http_slidewin_redis_host_t *host);
 static void ngx_http_slidewin_redis_host_timer(ngx_event_t *ev);
@@ -23,13 +26,30 @@ static void ngx_http_slidewin_redis_host_look_up(
 static void ngx_http_slidewin_redis_host_looked_up(ngx_resolver_ctx_t *ctx);
 static void ngx_http_slidewin_redis_host_take(
     ngx_http_slidewin_redis_host_t *host, ngx_resolver_ctx_t *ctx);
-static ngx_uint_t ngx_http_slidewin_redis_host_knows(
-    ngx_http_slidewin_redis_host_t *host, u_char *address);
-static ngx_int_t ngx_http_slidewin_redis_host_order(const void *one,
-    const void *two);
+static ngx_uint_t ngx_http_slidewin_redis_host_index(
+    ngx_http_slidewin_redis_host_t *host,
+    const ngx_http_slidewin_redis_ip_t *ip);
 static void ngx_http_slidewin_redis_host_add(
     ngx_http_slidewin_redis_host_t *host, struct sockaddr *sockaddr,
     socklen_t socklen);
+static int ngx_http_slidewin_redis_host_order(
+    const ngx_http_slidewin_redis_ip_t *one,
+    const ngx_http_slidewin_redis_ip_t *two);
+
+static void ngx_http_slidewin_redis_scout_wait(
+    ngx_http_slidewin_redis_host_t *host);
+static void ngx_http_slidewin_redis_scout_start(ngx_event_t *ev);
+static void ngx_http_slidewin_redis_scout_find(
+    ngx_http_slidewin_redis_place_t *place,
+    ngx_http_slidewin_redis_conn_t *c);
+static ngx_uint_t ngx_http_slidewin_redis_scout_leave(
+    ngx_http_slidewin_redis_place_t *place, ngx_uint_t vain);
+static void ngx_http_slidewin_redis_scout_ready(
+    ngx_http_slidewin_redis_conn_t *c);
+static void ngx_http_slidewin_redis_scout_down(
+    ngx_http_slidewin_redis_conn_t *c);
+static void ngx_http_slidewin_redis_scout_stop(
+    ngx_http_slidewin_redis_host_t *host);
 
 static ngx_int_t ngx_http_slidewin_redis_host_name(ngx_pool_t *pool,
     ngx_http_slidewin_redis_host_t *host);
@@ -69,8 +89,11 @@ ngx_http_slidewin_redis_host_find(ngx_http_slidewin_redis_place_t *place,
 }
 
 
-static void
-ngx_http_slidewin_redis_host_leave(ngx_http_slidewin_redis_place_t *place)
+/* a name is begun with its first address, and is dead when it has no other */
+
+static ngx_uint_t
+ngx_http_slidewin_redis_host_leave(ngx_http_slidewin_redis_place_t *place,
+    ngx_uint_t vain)
 {
     ngx_http_slidewin_redis_host_t  *host;
 
@@ -78,16 +101,23 @@ ngx_http_slidewin_redis_host_leave(ngx_http_slidewin_redis_place_t *place)
 
     host->conn = NULL;
     host->waiting = 0;
+    host->turn = vain ? host->turn + 1 : 0;
+
+    ngx_http_slidewin_redis_scout_stop(host);
 
     if (host->timer.timer_set) {
         ngx_del_timer(&host->timer);
     }
 
     /* a lookup goes on: what it says is for the next connection */
+
+    if (host->literal || host->turn >= host->naddresses) {
+        host->turn = 0;
+    }
+
+    return host->turn != 0;
 }
 
-
-/* the next address whenever one was tried in vain */
 
 static void
 ngx_http_slidewin_redis_host_tell(ngx_http_slidewin_redis_host_t *host)
@@ -114,15 +144,12 @@ ngx_http_slidewin_redis_host_tell(ngx_http_slidewin_redis_host_t *host)
             return;
         }
 
-        if (host->attempts != c->attempts) {
-            host->attempts = c->attempts;
-            host->turn++;
-        }
+        host->turn %= host->naddresses;
+        host->used = host->addresses[host->turn];
 
-        ngx_memcpy(host->used, host->addresses[host->turn % host->naddresses],
-                   sizeof(ngx_http_slidewin_redis_ip_t));
+        address.host = (char *) host->used.text;
 
-        address.host = (char *) host->used;
+        ngx_http_slidewin_redis_scout_wait(host);
     }
 
     ngx_http_slidewin_redis_conn_located(c, &address);
@@ -212,18 +239,22 @@ ngx_http_slidewin_redis_host_looked_up(ngx_resolver_ctx_t *ctx)
         return;
     }
 
-    if (!ngx_http_slidewin_redis_host_knows(host, host->used)) {
+    if (ngx_http_slidewin_redis_host_index(host, &host->used)
+        == host->naddresses)
+    {
         ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                       "slidewin redis %V is no longer at %s",
-                      &host->place.name, host->used);
+                      &host->place.name, host->used.text);
         ngx_http_slidewin_redis_conn_move(host->conn);
+        return;
     }
+
+    ngx_http_slidewin_redis_scout_wait(host);
 }
 
 
 /*
- * In one order, so that all edges begin with the same.  What nobody knows any
- * more may still be there: its last addresses are kept.
+ * What nobody knows any more may still be there: its last addresses are kept.
  */
 
 static void
@@ -252,50 +283,259 @@ ngx_http_slidewin_redis_host_take(ngx_http_slidewin_redis_host_t *host,
         ngx_http_slidewin_redis_host_add(host, ctx->addrs[i].sockaddr,
                                          ctx->addrs[i].socklen);
     }
-
-    ngx_sort(host->addresses, host->naddresses,
-             sizeof(ngx_http_slidewin_redis_ip_t),
-             ngx_http_slidewin_redis_host_order);
 }
 
 
-static ngx_int_t
-ngx_http_slidewin_redis_host_order(const void *one, const void *two)
-{
-    return ngx_strcmp(one, two);
-}
-
+/*
+ * In one order, however they were told, so that all edges begin with the same
+ * and count in the same Redis.
+ */
 
 static void
 ngx_http_slidewin_redis_host_add(ngx_http_slidewin_redis_host_t *host,
     struct sockaddr *sockaddr, socklen_t socklen)
 {
-    size_t   len;
-    u_char  *text;
+    size_t                         len;
+    ngx_uint_t                     i, n;
+    struct sockaddr_in            *sin;
+    ngx_http_slidewin_redis_ip_t   ip;
+#if (NGX_HAVE_INET6)
+    struct sockaddr_in6           *sin6;
+#endif
 
-    if (host->naddresses == NGX_HTTP_SLIDEWIN_REDIS_ADDRESSES_MAX) {
+    ngx_memzero(&ip, sizeof(ngx_http_slidewin_redis_ip_t));
+
+    switch (sockaddr->sa_family) {
+
+#if (NGX_HAVE_INET6)
+    case AF_INET6:
+        sin6 = (struct sockaddr_in6 *) sockaddr;
+        ip.version = 6;
+        ngx_memcpy(ip.bytes, &sin6->sin6_addr, 16);
+        break;
+#endif
+
+    default: /* AF_INET */
+        sin = (struct sockaddr_in *) sockaddr;
+        ip.version = 4;
+        ngx_memcpy(ip.bytes, &sin->sin_addr, 4);
+        break;
+    }
+
+    len = ngx_sock_ntop(sockaddr, socklen, ip.text, NGX_INET6_ADDRSTRLEN, 0);
+    ip.text[len] = '\0';
+
+    if (ngx_http_slidewin_redis_host_index(host, &ip) < host->naddresses) {
         return;
     }
 
-    text = host->addresses[host->naddresses++];
-    len = ngx_sock_ntop(sockaddr, socklen, text, NGX_INET6_ADDRSTRLEN, 0);
-    text[len] = '\0';
+    n = host->naddresses;
+
+    if (n < NGX_HTTP_SLIDEWIN_REDIS_ADDRESSES_MAX) {
+        host->naddresses++;
+
+    } else if (ngx_http_slidewin_redis_host_order(&ip, &host->addresses[--n])
+               > 0)
+    {
+        return;
+    }
+
+    for (i = n;
+         i && ngx_http_slidewin_redis_host_order(&ip, &host->addresses[i - 1])
+              < 0;
+         i--)
+    {
+        host->addresses[i] = host->addresses[i - 1];
+    }
+
+    host->addresses[i] = ip;
 }
 
 
+static int
+ngx_http_slidewin_redis_host_order(const ngx_http_slidewin_redis_ip_t *one,
+    const ngx_http_slidewin_redis_ip_t *two)
+{
+    return one->version != two->version
+           ? one->version - two->version
+           : ngx_memcmp(one->bytes, two->bytes, sizeof(one->bytes));
+}
+
+
+/* the number of addresses if it is none of them */
+
 static ngx_uint_t
-ngx_http_slidewin_redis_host_knows(ngx_http_slidewin_redis_host_t *host,
-    u_char *address)
+ngx_http_slidewin_redis_host_index(ngx_http_slidewin_redis_host_t *host,
+    const ngx_http_slidewin_redis_ip_t *ip)
 {
     ngx_uint_t  i;
 
     for (i = 0; i < host->naddresses; i++) {
-        if (ngx_strcmp(host->addresses[i], address) == 0) {
-            return 1;
+        if (ngx_http_slidewin_redis_host_order(&host->addresses[i], ip) == 0) {
+            break;
         }
     }
 
+    return i;
+}
+
+
+/*
+ * Edges that are at different addresses of a name count in different Redis:
+ * one that is not at the first goes back as soon as that has greeted it.  The
+ * connection in use is not disturbed before, and sentinels count nothing.
+ */
+
+static void
+ngx_http_slidewin_redis_scout_wait(ngx_http_slidewin_redis_host_t *host)
+{
+    ngx_event_t  *timer;
+
+    timer = &host->scout.timer;
+
+    if (timer->timer_set || host->conn->access->sentinel
+        || ngx_http_slidewin_redis_host_index(host, &host->used) == 0)
+    {
+        return;
+    }
+
+    timer->handler = ngx_http_slidewin_redis_scout_start;
+    timer->data = host;
+    timer->log = ngx_cycle->log;
+    timer->cancelable = 1;
+
+    ngx_add_timer(timer, NGX_HTTP_SLIDEWIN_REDIS_SCOUT_PAUSE / 2
+                         + (ngx_msec_t) ngx_random()
+                           % (NGX_HTTP_SLIDEWIN_REDIS_SCOUT_PAUSE / 2));
+}
+
+
+/* the earlier addresses in turn */
+
+static void
+ngx_http_slidewin_redis_scout_start(ngx_event_t *ev)
+{
+    ngx_uint_t                        i, used;
+    ngx_http_slidewin_redis_host_t   *host;
+    ngx_http_slidewin_redis_scout_t  *scout;
+
+    host = ev->data;
+    scout = &host->scout;
+
+    used = ngx_http_slidewin_redis_host_index(host, &host->used);
+
+    if (used == 0 || host->conn->state != NGX_HTTP_SLIDEWIN_REDIS_READY) {
+        ngx_http_slidewin_redis_scout_wait(host);
+        return;
+    }
+
+    i = ngx_http_slidewin_redis_host_index(host, &scout->ip) + 1;
+
+    scout->ip = host->addresses[i < used ? i : 0];
+    scout->host = host;
+
+    scout->place.name = host->place.name;
+    scout->place.find = ngx_http_slidewin_redis_scout_find;
+    scout->place.leave = ngx_http_slidewin_redis_scout_leave;
+
+    scout->access = *host->conn->access;
+    scout->access.nscripts = 0;
+    scout->access.spared = NGX_MAX_UINT32_VALUE;
+
+    ngx_memzero(&scout->conn, sizeof(ngx_http_slidewin_redis_conn_t));
+
+    scout->conn.place = &scout->place;
+    scout->conn.access = &scout->access;
+    scout->conn.ready = ngx_http_slidewin_redis_scout_ready;
+    scout->conn.down = ngx_http_slidewin_redis_scout_down;
+    scout->conn.data = scout;
+
+    ngx_http_slidewin_redis_conn_start(&scout->conn);
+}
+
+
+static void
+ngx_http_slidewin_redis_scout_find(ngx_http_slidewin_redis_place_t *place,
+    ngx_http_slidewin_redis_conn_t *c)
+{
+    ngx_http_slidewin_redis_scout_t    *scout;
+    ngx_http_slidewin_redis_address_t   address;
+
+    scout = (ngx_http_slidewin_redis_scout_t *) place;
+
+    address.host = (char *) scout->ip.text;
+    address.port = scout->host->port;
+    address.name = (char *) scout->host->host.data;
+
+    ngx_http_slidewin_redis_conn_located(c, &address);
+}
+
+
+static ngx_uint_t
+ngx_http_slidewin_redis_scout_leave(ngx_http_slidewin_redis_place_t *place,
+    ngx_uint_t vain)
+{
     return 0;
+}
+
+
+static void
+ngx_http_slidewin_redis_scout_ready(ngx_http_slidewin_redis_conn_t *c)
+{
+    ngx_http_slidewin_redis_host_t   *host;
+    ngx_http_slidewin_redis_scout_t  *scout;
+
+    scout = c->data;
+    host = scout->host;
+
+    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                  "slidewin redis %V goes back from %s to %s",
+                  &host->place.name, host->used.text, scout->ip.text);
+
+    /* not this connection: what is said there is of the one in use */
+
+    ngx_http_slidewin_redis_conn_move(host->conn);
+}
+
+
+/* what it was about is known: it is not made again */
+
+static void
+ngx_http_slidewin_redis_scout_down(ngx_http_slidewin_redis_conn_t *c)
+{
+    ngx_http_slidewin_redis_scout_t  *scout;
+
+    scout = c->data;
+
+    if (c->timer.timer_set) {
+        ngx_del_timer(&c->timer);
+    }
+
+    ngx_http_slidewin_redis_scout_wait(scout->host);
+}
+
+
+static void
+ngx_http_slidewin_redis_scout_stop(ngx_http_slidewin_redis_host_t *host)
+{
+    ngx_http_slidewin_redis_scout_t  *scout;
+
+    scout = &host->scout;
+
+    if (scout->timer.timer_set) {
+        ngx_del_timer(&scout->timer);
+    }
+
+    /* what has just let it in is where the next connection goes */
+
+    if (scout->conn.state == NGX_HTTP_SLIDEWIN_REDIS_READY) {
+        host->turn = ngx_http_slidewin_redis_host_index(host, &scout->ip);
+    }
+
+    if (scout->conn.place) {
+        ngx_http_slidewin_redis_conn_stop(&scout->conn);
+        scout->conn.place = NULL;
+    }
 }
 
 

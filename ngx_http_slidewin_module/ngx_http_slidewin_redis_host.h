@@ -12,6 +12,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "ngx_http_slidewin_redis_conn.h"
 #include "ngx_http_slidewin_redis_place.h"
 
 
@@ -19,12 +20,31 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_ADDRESSES_MAX  16
 
 
-/* terminated */
+typedef struct ngx_http_slidewin_redis_host_s  ngx_http_slidewin_redis_host_t;
 
-typedef u_char  ngx_http_slidewin_redis_ip_t[NGX_INET6_ADDRSTRLEN + 1];
 
+/* compared as they stand: IPv4 before IPv6, each by its bytes */
 
 typedef struct {
+    u_char                            version;
+    u_char                            bytes[16];
+    u_char                            text[NGX_INET6_ADDRSTRLEN + 1];
+} ngx_http_slidewin_redis_ip_t;
+
+
+/* looks whether an earlier address than that in use is there again */
+
+typedef struct {
+    ngx_http_slidewin_redis_place_t   place;       /* that address */
+    ngx_http_slidewin_redis_conn_t    conn;
+    ngx_http_slidewin_redis_access_t  access;
+    ngx_http_slidewin_redis_host_t   *host;
+    ngx_http_slidewin_redis_ip_t      ip;
+    ngx_event_t                       timer;       /* for the next look */
+} ngx_http_slidewin_redis_scout_t;
+
+
+struct ngx_http_slidewin_redis_host_s {
     ngx_http_slidewin_redis_place_t   place;
     ngx_str_t                         host;        /* terminated */
     ngx_uint_t                        port;        /* 0: it is a path */
@@ -38,14 +58,14 @@ typedef struct {
     /* a worker's */
 
     ngx_http_slidewin_redis_conn_t   *conn;        /* who looked for it */
-    ngx_uint_t                        attempts;    /* of that one, so far */
     ngx_uint_t                        turn;        /* of the addresses */
     ngx_http_slidewin_redis_ip_t      used;        /* what it was told */
+    ngx_http_slidewin_redis_scout_t   scout;
     ngx_resolver_ctx_t               *lookup;      /* under way */
     ngx_int_t                         error;       /* of the last one */
     ngx_event_t                       timer;       /* for the next one */
     unsigned                          waiting:1;   /* it was told nothing */
-} ngx_http_slidewin_redis_host_t;
+};
 
 
 /* at run time; the name is terminated, and stays where it is */

@@ -32,13 +32,15 @@ struct ngx_http_slidewin_redis_place_s {
     /*
      * Answers by ..._conn_located() or ..._conn_astray(), now or later, and
      * calls ..._conn_move() when that is no longer the answer.  After leave
-     * it does neither: the connection is not made, or is lost.
+     * it does neither: the connection is lost, or was not made (in vain), and
+     * the result is whether there is another address to try at once.
      */
     void                            (*find)(
                                          ngx_http_slidewin_redis_place_t *p,
                                          ngx_http_slidewin_redis_conn_t *c);
-    void                            (*leave)(
-                                         ngx_http_slidewin_redis_place_t *p);
+    ngx_uint_t                      (*leave)(
+                                         ngx_http_slidewin_redis_place_t *p,
+                                         ngx_uint_t vain);
 };
 
 

@@ -15,8 +15,8 @@
 static void ngx_http_slidewin_redis_sentinel_find(
     ngx_http_slidewin_redis_place_t *place,
     ngx_http_slidewin_redis_conn_t *c);
-static void ngx_http_slidewin_redis_sentinel_leave(
-    ngx_http_slidewin_redis_place_t *place);
+static ngx_uint_t ngx_http_slidewin_redis_sentinel_leave(
+    ngx_http_slidewin_redis_place_t *place, ngx_uint_t vain);
 static void ngx_http_slidewin_redis_sentinel_next(
     ngx_http_slidewin_redis_sentinel_t *s);
 static void ngx_http_slidewin_redis_sentinel_astray(
@@ -37,8 +37,8 @@ static ngx_int_t ngx_http_slidewin_redis_sentinel_port(redisReply *reply);
 static void ngx_http_slidewin_redis_hosts_find(
     ngx_http_slidewin_redis_place_t *place,
     ngx_http_slidewin_redis_conn_t *c);
-static void ngx_http_slidewin_redis_hosts_leave(
-    ngx_http_slidewin_redis_place_t *place);
+static ngx_uint_t ngx_http_slidewin_redis_hosts_leave(
+    ngx_http_slidewin_redis_place_t *place, ngx_uint_t vain);
 
 static ngx_int_t ngx_http_slidewin_redis_sentinel_hosts(ngx_conf_t *cf,
     ngx_http_slidewin_redis_sentinel_t *s, const sw_url_t *url);
@@ -91,8 +91,9 @@ ngx_http_slidewin_redis_sentinel_next(ngx_http_slidewin_redis_sentinel_t *s)
 }
 
 
-static void
-ngx_http_slidewin_redis_sentinel_leave(ngx_http_slidewin_redis_place_t *place)
+static ngx_uint_t
+ngx_http_slidewin_redis_sentinel_leave(ngx_http_slidewin_redis_place_t *place,
+    ngx_uint_t vain)
 {
     ngx_http_slidewin_redis_sentinel_t  *s;
 
@@ -101,7 +102,7 @@ ngx_http_slidewin_redis_sentinel_leave(ngx_http_slidewin_redis_place_t *place)
     s->seeker = NULL;
     s->waiting = 0;
 
-    s->found.place.leave(&s->found.place);
+    return s->found.place.leave(&s->found.place, vain);
 }
 
 
@@ -375,14 +376,15 @@ ngx_http_slidewin_redis_hosts_find(ngx_http_slidewin_redis_place_t *place,
 }
 
 
-static void
-ngx_http_slidewin_redis_hosts_leave(ngx_http_slidewin_redis_place_t *place)
+static ngx_uint_t
+ngx_http_slidewin_redis_hosts_leave(ngx_http_slidewin_redis_place_t *place,
+    ngx_uint_t vain)
 {
     ngx_http_slidewin_redis_hosts_t  *hosts;
 
     hosts = (ngx_http_slidewin_redis_hosts_t *) place;
 
-    hosts->tried->place.leave(&hosts->tried->place);
+    return hosts->tried->place.leave(&hosts->tried->place, vain);
 }
 
 

@@ -6,7 +6,14 @@
 int64_t
 sw_pause_next(int64_t *pause, uint32_t random)
 {
-    *pause = *pause ? sw_min(*pause * 2, SW_PAUSE_MAX) : SW_PAUSE_MIN;
+    return sw_pause_up_to(pause, SW_PAUSE_MAX, random);
+}
+
+
+int64_t
+sw_pause_up_to(int64_t *pause, int64_t max, uint32_t random)
+{
+    *pause = *pause ? sw_min(*pause * 2, max) : SW_PAUSE_MIN;
 
     return *pause / 2 + random % (*pause / 2 + 1);
 }

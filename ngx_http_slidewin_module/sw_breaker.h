@@ -34,6 +34,9 @@ typedef struct {
 /* the next pause of a growing series, half of it by chance; 0 starts it */
 int64_t sw_pause_next(int64_t *pause, uint32_t random);
 
+/* the same, up to another length than SW_PAUSE_MAX */
+int64_t sw_pause_up_to(int64_t *pause, int64_t max, uint32_t random);
+
 /* whether to ask; of an open breaker one who asks becomes the probe */
 int sw_breaker_allows(sw_breaker_t *breaker, int64_t now);
 

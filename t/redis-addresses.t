@@ -10,8 +10,8 @@ use Test::More;
 
 my $names = SlidewinPreload::library('names');
 
-# it listens on 127.0.0.1 alone
-my $redis = SlidewinRedis->start;
+# it listens on 127.0.0.2 alone
+my $redis = SlidewinRedis->start(args => ['--bind', '127.0.0.2']);
 
 sub start {
     my ($addresses) = @_;
@@ -38,9 +38,9 @@ sub asked {
     }, 10 * SlidewinNginx::patience());
 }
 
-for my $addresses ('127.0.0.1', '127.0.0.1,127.0.0.2', '127.0.0.2,127.0.0.1',
-                   '127.0.0.2,127.0.0.3,127.0.0.1',
-                   '127.0.0.2,127.0.0.1,127.0.0.3')
+for my $addresses ('127.0.0.2', '127.0.0.2,127.0.0.1', '127.0.0.1,127.0.0.2',
+                   '127.0.0.1,127.0.0.3,127.0.0.2',
+                   '127.0.0.1,127.0.0.2,127.0.0.3')
 {
     my $nginx = start($addresses);
 
@@ -52,9 +52,8 @@ for my $addresses ('127.0.0.1', '127.0.0.1,127.0.0.2', '127.0.0.2,127.0.0.1',
 
     unlike($log, qr/its name was not resolved|host not found/,
            '... its name is known');
-    is(scalar(() = $log =~ /redis "several\.example:\d+" cannot be reached/g),
-       $addresses =~ /^127\.0\.0\.1/ ? 0 : 1,
-       '... and only where the first is nobody is something told');
+    unlike($log, qr/redis "several\.example:\d+" cannot be reached/,
+           '... and nothing is told of an address where nobody is');
 
     # it goes and comes: the addresses are gone through again
 

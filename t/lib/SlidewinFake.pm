@@ -30,7 +30,8 @@ END {
     $? = $rc;
 }
 
-# start(modes => { NAME => MODE }, mode => NAME, ...): a MODE is the code for
+# start(modes => { NAME => MODE }, mode => NAME, ...), at another address than
+# 127.0.0.1 if told (address => IP): a MODE is the code for
 # checks, or { check, greet, accept => CODE }; the code gets a connection
 # and the command as an array. greet returns whether it has dealt with the
 # command. An accept of 0 leaves connections in the backlog.
@@ -41,7 +42,7 @@ sub start {
     my ($class, %options) = @_;
 
     my $listener = IO::Socket::INET->new(
-        LocalAddr => '127.0.0.1',
+        LocalAddr => $options{address} // '127.0.0.1',
         LocalPort => $options{port} // SlidewinRedis::free_port(),
         Listen => $options{backlog} // 128, ReuseAddr => 1)
         or die "listen: $!";
