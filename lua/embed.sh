@@ -5,7 +5,7 @@
 
 set -e
 
-for script in take take_pair take_log give_back; do
+for script in take take_pair take_log take_strict give_back; do
     echo "#define NGX_HTTP_SLIDEWIN_LUA_$(echo $script | tr a-z A-Z) \\"
     sed -e "/^ *-- carried.lua\$/r $1/carried.lua" \
         -e "/^ *-- rebased.lua\$/r $1/rebased.lua" \

@@ -2,11 +2,13 @@
 --
 -- KEYS[i]   the client of policy i; all of one slot
 -- ARGV[1]   numbers of 7 bytes each, as take has them:
---           number of the call, echoed, the time in ms, 0 for this server's own
+--           number of the call and the time, echoed
 --           and of each policy: algorithm, limit, window in ms, slices, cost,
 --           the time the take was counted at
 --
 -- reply     number, time
+--
+-- It goes by that time alone: what time it is now changes nothing here.
 --
 -- What another policy has counted anew since is left alone: it is not known
 -- where the units went. So is a value that is none of ours.
@@ -15,11 +17,6 @@ local floor, min = math.floor, math.min
 local pack, unpack = struct.pack, struct.unpack
 
 local number, now = unpack('<I7I7', ARGV[1])
-
-if now == 0 then
-    local t = redis.call('TIME')
-    now = t[1] * 1000 + floor(t[2] / 1000)
-end
 
 local function without(text, kind, w, n, cost, stamp)
     if kind == 'l' then
@@ -73,23 +70,16 @@ local function without(text, kind, w, n, cost, stamp)
             return nil
         end
 
-        local index, slots = math.max(floor(now * n / w), old), {}
-        local taken = min(floor(stamp * n / w), index)
+        local taken = min(floor(stamp * n / w), old)
+        if taken < old - n then
+            return nil
+        end
 
-        for slot = 0, n do
-            slots[slot + 1] = unpack('<I7', text, 13 + 7 * slot)
-        end
-        for j = old + 1, min(index, old + n + 1) do
-            slots[j % (n + 1) + 1] = 0
-        end
-        if taken >= index - n then
-            local slot = taken % (n + 1) + 1
-            slots[slot] = slots[slot] - min(cost, slots[slot])
-        end
-        for slot, units in ipairs(slots) do
-            slots[slot] = pack('<I7', units)
-        end
-        return pack('<c1I4BI6', 's', w, n, index) .. table.concat(slots)
+        local at = 13 + 7 * (taken % (n + 1))
+        local units = unpack('<I7', text, at)
+
+        return text:sub(1, at - 1) .. pack('<I7', units - min(cost, units))
+               .. text:sub(at + 7)
     end
 
     if #text ~= 25 then
@@ -97,15 +87,12 @@ local function without(text, kind, w, n, cost, stamp)
     end
 
     local k, v, index, prev, curr = unpack('<c1I4I6I7I7', text)
-    local taken, past = floor(stamp / w), floor(now / w)
-
     if k ~= kind or v ~= w then
         return nil
     end
-    if past > index then
-        prev, curr = past == index + 1 and curr or 0, 0
-        index = past
-    end
+
+    local taken = floor(stamp / w)
+
     if taken >= index then
         curr = curr - min(cost, curr)
     elseif taken == index - 1 then

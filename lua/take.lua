@@ -5,7 +5,7 @@
 -- KEYS[i]   the client of policy i; all of one slot
 -- ARGV[1]   numbers of 7 bytes each, the lowest first:
 --           number of the call, echoed: a reply that is not ours is found out
---           the time in ms, 0 for this server's own
+--           the time in ms as the caller knows it, 0 if it does not
 --           times, how many requests ask (1 if any policy is in dry run)
 --           and of each policy: algorithm (a letter: c counter, f fixed,
 --           s strict, l log), limit, window in ms, slices (0 but for strict),
@@ -18,6 +18,11 @@
 --             s:    index, units of slices + 1 slots
 --             l:    total, oldest, newest, and the entry whose leaving makes
 --                   room for the cost, times in ms, 0 for none
+--
+-- The caller's time is good for a counter or fixed that it leaves in the window
+-- it is in. What would begin another, or is a log or strict, which are exact,
+-- goes by this server's own: whatever a caller believes, nothing that is alive
+-- is dropped or stamped anew.
 --
 -- A request that a policy refuses which is not in dry run is counted by none; a
 -- refused one in dry run leaves those in dry run uncounted. Nothing is written
@@ -44,156 +49,175 @@ local HEAD = 1024
 
 local number, now, times = unpack('<I7I7I7', ARGV[1])
 
-if now == 0 then
-    local t = redis.call('TIME')
-    now = t[1] * 1000 + floor(t[2] / 1000)
-end
-
 local function foreign()
     return redis.error_reply('SLIDEWIN a key holds another value')
 end
 
-local plans, n, rehearsed = {}, times, true
+local plans, n, rehearsed
 
-for i = 1, #KEYS do
-    local kind, limit, w, slices, cost, dry, beyond
-        = unpack('<c1I7I7I7I7I7I7', ARGV[1], 43 * i - 21)
-    local key, room, moved, p = KEYS[i]
+-- own: the time is this server's; true if it must be, an error, or nothing
 
-    if kind == 'l' then
-        -- entries below first left the window, before is the sum of them
-        local time, count, first, before, total, newest = now, 0, 1, 0, 0, 0
-        local text = redis.call('GETRANGE', key, '0', '1023')
-        local rewrite, size = true, #text
+local function look(own)
+    plans, n, rehearsed = {}, times, true
 
-        if size > 0 then
-            local k, v, since, base
-            if size == HEAD then
-                size = redis.call('STRLEN', key)
-            end
-            if size >= 17 and (size - 17) % 12 == 0 then
-                k, v, since, base = unpack(LOG, text)
-                count = (size - 17) / 12
-                if count > 0 then
-                    newest = at(key, text, 12 * count + 6)
-                    total = at(key, text, 12 * count + 12)
-                end
-            end
+    for i = 1, #KEYS do
+        local kind, limit, w, slices, cost, dry, beyond
+            = unpack('<c1I7I7I7I7I7I7', ARGV[1], 43 * i - 21)
+        local key, room, moved, p = KEYS[i]
 
-            if k ~= 'l' or newest - now > w then
-                total, moved = carried(redis.call('GET', key), now, limit,
-                                       k == 'l' and w or nil)
-                if not total then
-                    return foreign()
-                end
-                text = pack(LOG, 'l', w, now, 0) .. pack(ENTRY, now, total)
-                size, count, newest = #text, 1, now
-
-            elseif count > 0 then
-                time, before = max(now, newest), base
-                rewrite = v ~= w or time >= since + w / 2
-
-                if unpack('<I6', text, 18) <= time - w then
-                    first = search(key, text, 6, time - w + 1, 2, count + 1)
-                    before = at(key, text, 12 * first)
-                end
-                total = total - before
-            end
+        if not own and (kind == 'l' or kind == 's') then
+            return true
         end
 
-        if total == 0 then
-            before, newest, rewrite = 0, 0, true
-        end
+        if kind == 'l' then
+            -- entries below first left the window, before is the sum of them
+            local time, count, first, before, total, newest = now, 0, 1, 0, 0, 0
+            local text = redis.call('GETRANGE', key, '0', '1023')
+            local rewrite, size = true, #text
 
-        room = limit - total
-        p = { time = time, text = text, size = size, count = count,
-              first = first, before = before, total = total, newest = newest,
-              rewrite = rewrite }
+            if size > 0 then
+                local k, v, since, base
+                if size == HEAD then
+                    size = redis.call('STRLEN', key)
+                end
+                if size >= 17 and (size - 17) % 12 == 0 then
+                    k, v, since, base = unpack(LOG, text)
+                    count = (size - 17) / 12
+                    if count > 0 then
+                        newest = at(key, text, 12 * count + 6)
+                        total = at(key, text, 12 * count + 12)
+                    end
+                end
 
-    elseif kind == 's' then
-        local text = redis.call('GET', key)
-        local time, index, total, k, v, m, old
-            = now, floor(now * slices / w), 0
-        p = {}
+                if k ~= 'l' or newest - now > w then
+                    total, moved = carried(redis.call('GET', key), now, limit,
+                                           k == 'l' and w or nil)
+                    if not total then
+                        return foreign()
+                    end
+                    text = pack(LOG, 'l', w, now, 0) .. pack(ENTRY, now, total)
+                    size, count, newest = #text, 1, now
 
-        for j = 0, slices do
-            p[j] = 0
-        end
+                elseif count > 0 then
+                    time, before = max(now, newest), base
+                    rewrite = v ~= w or time >= since + w / 2
 
-        if text then
-            if #text == 19 + 7 * slices then
-                k, v, m, old = unpack(SLICES, text)
+                    if unpack('<I6', text, 18) <= time - w then
+                        first = search(key, text, 6, time - w + 1, 2, count + 1)
+                        before = at(key, text, 12 * first)
+                    end
+                    total = total - before
+                end
             end
 
-            if k == 's' and v == w and m == slices and index >= old - slices
-            then
-                for j = max(max(index, old) - slices, 0), old do
-                    local slot = j % (slices + 1)
-                    p[slot] = unpack('<I7', text, 13 + 7 * slot)
-                    total = total + p[slot]
-                end
-                if index < old then
-                    time, index = floor((old * w + slices - 1) / slices), old
-                end
-            else
-                total, moved = carried(text, now, limit)
-                if not total then
-                    return foreign()
-                end
-                p[index % (slices + 1)] = total
-            end
-        end
-
-        room = limit - total
-        p.time, p.index = time, index
-
-    else
-        local time, index, prev, curr = now, floor(now / w), 0, 0
-        local text, k, v, old, was, is = redis.call('GET', key)
-
-        if text then
-            if #text == 25 then
-                k, v, old, was, is = unpack(PAIR, text)
+            if total == 0 then
+                before, newest, rewrite = 0, 0, true
             end
 
-            if k ~= kind or v ~= w or index < old - 1 then
-                curr, moved = carried(text, now, limit)
-                if not curr then
-                    return foreign()
-                end
-            elseif index == old then
-                prev, curr = was, is
-            elseif index == old + 1 then
-                prev = is
-            elseif index < old then
-                time, index, prev, curr = old * w, old, was, is
+            room = limit - total
+            p = { time = time, text = text, size = size, count = count,
+                  first = first, before = before, total = total, newest = newest,
+                  rewrite = rewrite }
+
+        elseif kind == 's' then
+            local text = redis.call('GET', key)
+            local time, index, total, k, v, m, old
+                = now, floor(now * slices / w), 0
+            p = {}
+
+            for j = 0, slices do
+                p[j] = 0
             end
+
+            if text then
+                if #text == 19 + 7 * slices then
+                    k, v, m, old = unpack(SLICES, text)
+                end
+
+                if k == 's' and v == w and m == slices and index >= old - slices
+                then
+                    for j = max(max(index, old) - slices, 0), old do
+                        local slot = j % (slices + 1)
+                        p[slot] = unpack('<I7', text, 13 + 7 * slot)
+                        total = total + p[slot]
+                    end
+                    if index < old then
+                        time, index = floor((old * w + slices - 1) / slices), old
+                    end
+                else
+                    total, moved = carried(text, now, limit)
+                    if not total then
+                        return foreign()
+                    end
+                    p[index % (slices + 1)] = total
+                end
+            end
+
+            room = limit - total
+            p.time, p.index = time, index
+
+        else
+            local time, index, prev, curr = now, floor(now / w), 0, 0
+            local text, k, v, old, was, is = redis.call('GET', key)
+
+            if text then
+                if #text == 25 then
+                    k, v, old, was, is = unpack(PAIR, text)
+                end
+                if not own and (index ~= old or k ~= kind or v ~= w) then
+                    return true
+                end
+
+                if k ~= kind or v ~= w or index < old - 1 then
+                    curr, moved = carried(text, now, limit)
+                    if not curr then
+                        return foreign()
+                    end
+                elseif index == old then
+                    prev, curr = was, is
+                elseif index == old + 1 then
+                    prev = is
+                elseif index < old then
+                    time, index, prev, curr = old * w, old, was, is
+                end
+            end
+
+            room = limit - curr
+            if kind == 'c' then
+                room = floor((limit * w - prev * (w - time % w) - curr * w) / w)
+            end
+            p = { time = time, index = index, prev = prev, curr = curr }
         end
 
-        room = limit - curr
-        if kind == 'c' then
-            room = floor((limit * w - prev * (w - time % w) - curr * w) / w)
+        local admitted = times
+        if cost > 0 then
+            admitted = min(times, floor(max(room, 0) / cost))
         end
-        p = { time = time, index = index, prev = prev, curr = curr }
+        if moved == false then
+            moved = admitted == 0
+        end
+        if dry == 0 then
+            n = min(n, admitted)
+        elseif admitted < times then
+            rehearsed = false
+        end
+
+        p.kind, p.limit, p.w, p.slices, p.cost = kind, limit, w, slices, cost
+        p.dry, p.beyond, p.room = dry == 1, beyond, room
+        p.admitted, p.moved = admitted, moved
+        plans[i] = p
     end
+end
 
-    local admitted = times
-    if cost > 0 then
-        admitted = min(times, floor(max(room, 0) / cost))
-    end
-    if moved == false then
-        moved = admitted == 0
-    end
-    if dry == 0 then
-        n = min(n, admitted)
-    elseif admitted < times then
-        rehearsed = false
-    end
+local odd = now == 0 or look(false)
 
-    p.kind, p.limit, p.w, p.slices, p.cost = kind, limit, w, slices, cost
-    p.dry, p.beyond, p.room = dry == 1, beyond, room
-    p.admitted, p.moved = admitted, moved
-    plans[i] = p
+if odd == true then
+    local t = redis.call('TIME')
+    now = t[1] * 1000 + floor(t[2] / 1000)
+    odd = look(true)
+end
+if odd then
+    return odd
 end
 
 local reply, m = { number, now }, 2

@@ -4,13 +4,11 @@
 
 local HEAD = 1024
 local key, unpack, floor = KEYS[1], struct.unpack, math.floor
-local number, now, times, _, limit, w, _, cost, _, beyond
+local number, _, times, _, limit, w, _, cost, _, beyond
     = unpack('<I7I7I7c1I7I7I7I7I7I7', ARGV[1])
+local now = redis.call('TIME')
 
-if now == 0 then
-    local t = redis.call('TIME')
-    now = t[1] * 1000 + floor(t[2] / 1000)
-end
+now = now[1] * 1000 + floor(now[2] / 1000)
 
 local text = redis.call('GETRANGE', key, '0', '1023')
 local size, last = #text

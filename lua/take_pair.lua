@@ -5,21 +5,21 @@
 local floor, number, now, times, kind, limit, w, _, cost, _, beyond
     = math.floor, struct.unpack('<I7I7I7c1I7I7I7I7I7I7', ARGV[1])
 
-if now == 0 then
-    local t = redis.call('TIME')
-    now = t[1] * 1000 + floor(t[2] / 1000)
+local text, index, k, v, old, was, is = redis.call('GET', KEYS[1]),
+                                       floor(now / w)
+if text and #text == 25 then
+    k, v, old, was, is = struct.unpack('<c1I4I6I7I7', text)
 end
 
-local text = redis.call('GET', KEYS[1])
-local time, index, prev, curr, moved = now, floor(now / w), 0, 0
+if now == 0 or text and (index ~= old or k ~= kind or v ~= w) then
+    local t = redis.call('TIME')
+    now = t[1] * 1000 + floor(t[2] / 1000)
+    index = floor(now / w)
+end
+
+local time, prev, curr, moved = now, 0, 0
 
 if text then
-    local k, v, old, was, is
-
-    if #text == 25 then
-        k, v, old, was, is = struct.unpack('<c1I4I6I7I7', text)
-    end
-
     if k ~= kind or v ~= w or index < old - 1 then
         -- carried.lua
 

@@ -259,8 +259,9 @@ ngx_http_slidewin_redis_call_under_way(ngx_http_slidewin_redis_call_t *rcall)
 ngx_int_t
 ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
 {
-    int64_t                          now, theirs;
+    int64_t                          now, theirs, window;
     ngx_str_t                        text;
+    ngx_uint_t                       i;
     ngx_queue_t                     *q;
     ngx_http_slidewin_call_t        *call;
     ngx_http_slidewin_redis_call_t  *passenger;
@@ -274,7 +275,13 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
     node = rcall->node;
     now = ngx_http_slidewin_clock_us();
 
-    theirs = ngx_http_slidewin_redis_greet_time(&node->conn, now);
+    window = SW_WINDOW_MAX;
+
+    for (i = 0; i < call->n; i++) {
+        window = ngx_min(window, call->claims[i]->policy.window);
+    }
+
+    theirs = ngx_http_slidewin_redis_greet_time(&node->conn, now, window);
 
     /* it is about the next command and no other */
 

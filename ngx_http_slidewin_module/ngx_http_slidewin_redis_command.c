@@ -144,7 +144,7 @@ ngx_http_slidewin_redis_script(ngx_http_slidewin_redis_verb_e verb,
         return NGX_HTTP_SLIDEWIN_REDIS_TAKE_LOG;
 
     case SW_STRICT:
-        return NGX_HTTP_SLIDEWIN_REDIS_TAKE_ANY;
+        return NGX_HTTP_SLIDEWIN_REDIS_TAKE_STRICT;
 
     default:
         return NGX_HTTP_SLIDEWIN_REDIS_TAKE_PAIR;

@@ -65,6 +65,7 @@ ngx_str_t  ngx_http_slidewin_redis_scripts[] = {
     ngx_string(NGX_HTTP_SLIDEWIN_LUA_TAKE),
     ngx_string(NGX_HTTP_SLIDEWIN_LUA_TAKE_PAIR),
     ngx_string(NGX_HTTP_SLIDEWIN_LUA_TAKE_LOG),
+    ngx_string(NGX_HTTP_SLIDEWIN_LUA_TAKE_STRICT),
     ngx_string(NGX_HTTP_SLIDEWIN_LUA_GIVE_BACK)
 };
 

@@ -55,7 +55,8 @@ struct ngx_http_slidewin_redis_conn_s {
     int64_t                           read_at;     /* us */
     int64_t                           heard;       /* the last whole reply */
     int64_t                           clock;       /* us, ours to theirs */
-    int64_t                           clock_error;
+    int64_t                           clock_error; /* at most, 0: unknown */
+    int64_t                           clock_read;  /* when */
     int64_t                           clock_asked;
     ngx_uint_t                        pending;     /* replies due */
     ngx_http_slidewin_redis_memory_t  memory;      /* of the one under way */

@@ -4,7 +4,15 @@
 #include "ngx_http_slidewin_redis_greet.h"
 
 
+/* how often it is asked for the time: by one that knows it, and by others */
 #define NGX_HTTP_SLIDEWIN_REDIS_CLOCK_US      1000000
+#define NGX_HTTP_SLIDEWIN_REDIS_CLOCK_SOON    100000
+
+/* what is known is good for so long, and if it is no further off */
+#define NGX_HTTP_SLIDEWIN_REDIS_CLOCK_AGE     2000000
+#define NGX_HTTP_SLIDEWIN_REDIS_CLOCK_ERROR   5000
+#define NGX_HTTP_SLIDEWIN_REDIS_CLOCK_SHARE   100         /* of a window */
+
 #define NGX_HTTP_SLIDEWIN_REDIS_DRIFT         10000       /* 100 ppm */
 
 
@@ -23,6 +31,8 @@ static void ngx_http_slidewin_redis_greet_clock(redisAsyncContext *context,
     void *reply, void *data);
 static ngx_int_t ngx_http_slidewin_redis_greet_set_clock(
     ngx_http_slidewin_redis_conn_t *c, redisReply *reply);
+static int64_t ngx_http_slidewin_redis_greet_error(
+    ngx_http_slidewin_redis_conn_t *c, int64_t now);
 
 
 void
@@ -276,8 +286,10 @@ ngx_http_slidewin_redis_greet_clock(redisAsyncContext *context, void *reply,
 
 /*
  * The other clock was read between asking and hearing: the middle is wrong by
- * half of that at most.  A later reading is taken if it is as good, or if the
- * two cannot both be true because a clock was set.
+ * half of that at most.  The first question goes behind a TLS handshake, and
+ * any may meet a server or a worker that stands still: its answer is then wide,
+ * and says so.  A later reading is taken if it is as good, or if the two cannot
+ * both be true because a clock was set.
  */
 
 static ngx_int_t
@@ -308,34 +320,54 @@ ngx_http_slidewin_redis_greet_set_clock(ngx_http_slidewin_redis_conn_t *c,
     theirs = (int64_t) sec * 1000000 + usec;
     error = (now - c->clock_asked) / 2 + 1;
     offset = theirs - (now + c->clock_asked) / 2;
+    known = ngx_http_slidewin_redis_greet_error(c, now);
 
-    known = c->clock_error + NGX_HTTP_SLIDEWIN_REDIS_CLOCK_US
-                             / NGX_HTTP_SLIDEWIN_REDIS_DRIFT;
-
-    if (c->clock_error == 0 || error <= known
+    if (known < 0 || error <= known
         || offset - c->clock > error + known
         || c->clock - offset > error + known)
     {
         c->clock = offset;
         c->clock_error = error;
-
-    } else {
-        c->clock_error = known;
+        c->clock_read = now;
     }
 
     return NGX_OK;
 }
 
 
-int64_t
-ngx_http_slidewin_redis_greet_time(ngx_http_slidewin_redis_conn_t *c,
+/* how far off what is known may be, -1 if it is too old to say */
+
+static int64_t
+ngx_http_slidewin_redis_greet_error(ngx_http_slidewin_redis_conn_t *c,
     int64_t now)
 {
+    int64_t  age;
+
+    age = now - c->clock_read;
+
+    if (c->clock_error == 0 || age > NGX_HTTP_SLIDEWIN_REDIS_CLOCK_AGE) {
+        return -1;
+    }
+
+    return c->clock_error + age / NGX_HTTP_SLIDEWIN_REDIS_DRIFT;
+}
+
+
+int64_t
+ngx_http_slidewin_redis_greet_time(ngx_http_slidewin_redis_conn_t *c,
+    int64_t now, int64_t window)
+{
+    int64_t      error, pause;
+    ngx_uint_t   known;
     const char  *argv[1];
 
-    if (!c->asking_clock
-        && now - c->clock_asked >= NGX_HTTP_SLIDEWIN_REDIS_CLOCK_US)
-    {
+    error = ngx_http_slidewin_redis_greet_error(c, now);
+    known = (error >= 0 && error <= NGX_HTTP_SLIDEWIN_REDIS_CLOCK_ERROR);
+
+    pause = known ? NGX_HTTP_SLIDEWIN_REDIS_CLOCK_US
+                  : NGX_HTTP_SLIDEWIN_REDIS_CLOCK_SOON;
+
+    if (!c->asking_clock && now - c->clock_asked >= pause) {
         argv[0] = "TIME";
 
         if (ngx_http_slidewin_redis_conn_send(c,
@@ -346,6 +378,12 @@ ngx_http_slidewin_redis_greet_time(ngx_http_slidewin_redis_conn_t *c,
             c->clock_asked = now;
             c->asking_clock = 1;
         }
+    }
+
+    if (!known
+        || error > window * 1000 / NGX_HTTP_SLIDEWIN_REDIS_CLOCK_SHARE)
+    {
+        return 0;
     }
 
     return (now + c->clock) / 1000;

@@ -19,9 +19,12 @@ void ngx_http_slidewin_redis_greet(ngx_http_slidewin_redis_conn_t *c);
 void ngx_http_slidewin_redis_greet_refused(ngx_http_slidewin_redis_conn_t *c,
     redisReply *reply);
 
-/* the time there, in ms, when it is now here; asks for it now and then */
+/*
+ * The time there, in ms, when it is now here, 0 if it is not known well enough
+ * for such a window; asks for it now and then.
+ */
 int64_t ngx_http_slidewin_redis_greet_time(ngx_http_slidewin_redis_conn_t *c,
-    int64_t now);
+    int64_t now, int64_t window);
 
 /*
  * How much of an error may be logged: what is printable, and one about a

@@ -21,7 +21,7 @@ my $hour = 3_600_000;
 
 my $redis = SlidewinRedis->start;
 my $oracle = SlidewinOracle->new;
-my $sha = $redis->command('SCRIPT', 'LOAD', SlidewinRedis::script('take'));
+my $sha = $redis->command('SCRIPT', 'LOAD', SlidewinRedis::script_at('take'));
 my $limit = 10;
 
 sub take {

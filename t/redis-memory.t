@@ -19,6 +19,12 @@ my %take = map {
               SlidewinRedis::script((SlidewinRedis::takes($_))[-1]))
 } qw(c f s l);
 
+# and where an entry is to be at a time of the past
+my %then = map {
+    $_ => $redis->command('SCRIPT', 'LOAD',
+              SlidewinRedis::script_at((SlidewinRedis::takes($_))[-1]))
+} qw(c f s l);
+
 my $classic = $redis->command('SCRIPT', 'LOAD', <<'END');
 local now, limit, window = tonumber(ARGV[4]), tonumber(ARGV[1]), tonumber(ARGV[2])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - window)
@@ -49,7 +55,7 @@ sub fill {
         my $then = $now - int(($entries - $_) * $window / ($entries + 1));
         $kind eq 'zset'
             ? ['ZADD', $key, $then, sprintf '%d-%08x', $then, rand 2 ** 32]
-            : ['EVALSHA', $take{$kind}, 1, $key, SlidewinRedis::packed(
+            : ['EVALSHA', $then{$kind}, 1, $key, SlidewinRedis::packed(
                1, $then, 1, policy($kind, 1_000_000))]
     } 1 .. $entries);
 
@@ -86,7 +92,7 @@ cmp_ok($bytes{'log 1000'}, '<', $bytes{'set 1000'} / 3, 'a log of 1000');
 
     $redis->command('DEL', $key);
     $client->call_all(map {
-        ['EVALSHA', $take{l}, 1, $key, SlidewinRedis::packed(
+        ['EVALSHA', $then{l}, 1, $key, SlidewinRedis::packed(
          1, $now + $_ * $window / 100, 1, policy('l', 1_000_000))]
     } 1 .. 1000);
     cmp_ok($redis->command('STRLEN', $key), '<=', 17 + 151 * 12,

@@ -422,7 +422,7 @@ sub test_clock {
 for my $binary (SlidewinRedis::engines()) {
     $redis = SlidewinRedis->start(binary => $binary);
     $engine = $redis->version;
-    $sha{$_} = $redis->command('SCRIPT', 'LOAD', SlidewinRedis::script($_))
+    $sha{$_} = $redis->command('SCRIPT', 'LOAD', SlidewinRedis::script_at($_))
         for SlidewinRedis::scripts();
 
     test_ttl();

@@ -190,7 +190,7 @@ for my $binary (SlidewinRedis::engines()) {
 
     $redis->{client} = $redis->client;
     $redis->{sha}{$_} = $redis->command('SCRIPT', 'LOAD',
-                                        SlidewinRedis::script($_))
+                                        SlidewinRedis::script_at($_))
         for SlidewinRedis::scripts();
 
     srand $seed;

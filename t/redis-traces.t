@@ -272,7 +272,7 @@ for my $binary (@engines) {
 
     $redis->{client} = $redis->client;
     $redis->{sha}{$_} = $redis->command('SCRIPT', 'LOAD',
-                                        $shim . SlidewinRedis::script($_))
+                                        $shim . SlidewinRedis::script_at($_))
         for SlidewinRedis::scripts();
 
     for my $steps (0, 1) {

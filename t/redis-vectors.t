@@ -329,7 +329,7 @@ for my $binary (SlidewinRedis::engines()) {
     push @engines, $engine;
 
     $redis->{sha}{$_} = $redis->command('SCRIPT', 'LOAD',
-                                        SlidewinRedis::script($_))
+                                        SlidewinRedis::script_at($_))
         for SlidewinRedis::scripts();
 
     for my $algorithm (@algorithms) {

@@ -586,6 +586,7 @@ sub take {
     my (undef, undef, $n, @keys) = @$command;
     my $argument = pop @keys;
     my ($number, $now, $times) = _numbers($argument, 0, 3);
+    $now ||= int 1000 * Time::HiRes::time();
     my $model = $self->{server}{model};
     my ($all, @policies) = ($times);
 

@@ -80,12 +80,13 @@ sub engines {
 
 # All scripts, and those that take from one policy of an algorithm, given by its
 # letter: they must agree, the last is the one the module uses.
-sub scripts { return qw(take take_pair take_log give_back) }
+sub scripts { return qw(take take_pair take_log take_strict give_back) }
 
 sub takes {
     my ($letter) = @_;
 
-    return ('take', { c => 'take_pair', f => 'take_pair', l => 'take_log' }
+    return ('take', { c => 'take_pair', f => 'take_pair', l => 'take_log',
+                      s => 'take_strict' }
                     ->{$letter} // ());
 }
 
@@ -105,6 +106,19 @@ sub script {
     }
 
     return $scripts{$name} // die "no script $name\n";
+}
+
+# The same for a server whose clock says what the caller does.
+sub script_at {
+    my ($name) = @_;
+
+    return <<'END' . script($name) =~ s/redis\.call\('TIME'\)/clock()/gr;
+local function clock()
+    local _, ms = struct.unpack('<I7I7', ARGV[1])
+    return ms == 0 and redis.call('TIME')
+           or { math.floor(ms / 1000), ms % 1000 * 1000 }
+end
+END
 }
 
 # numbers, and the letters of algorithms, as the scripts take them

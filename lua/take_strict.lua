@@ -1,0 +1,79 @@
+-- take for one policy that is strict: the same as take.lua says, for less.
+
+local key, floor = KEYS[1], math.floor
+local number, _, times, _, limit, w, n, cost, _, beyond
+    = struct.unpack('<I7I7I7c1I7I7I7I7I7I7', ARGV[1])
+local now = redis.call('TIME')
+
+now = now[1] * 1000 + floor(now[2] / 1000)
+
+local text = redis.call('GET', key)
+local time, index, total, slots, moved = now, floor(now * n / w), 0
+local size = n + 1
+local numbers = '<' .. ('I7'):rep(size)
+
+if text then
+    local k, v, m, old
+
+    if #text == 19 + 7 * n then
+        k, v, m, old = struct.unpack('<c1I4BI6', text)
+    end
+
+    if k == 's' and v == w and m == n and index >= old - n then
+        slots = { struct.unpack(numbers, text, 13) }
+
+        for j = old + 1, math.min(index, old + size) do
+            slots[j % size + 1] = 0
+        end
+        for j = 1, size do
+            total = total + slots[j]
+        end
+        if index < old then
+            time, index = floor((old * w + n - 1) / n), old
+        end
+    else
+        -- carried.lua
+
+        total, moved = carried(text, now, limit)
+        if not total then
+            return redis.error_reply('SLIDEWIN a key holds another value')
+        end
+    end
+end
+
+if not slots then
+    slots = {}
+    for j = 1, size do
+        slots[j] = 0
+    end
+    slots[index % size + 1] = total
+end
+
+local room, admitted, units = limit - total, 0, 0
+
+if cost == 0 then
+    admitted = times
+elseif cost <= room then
+    admitted = math.min(times, floor(room / cost))
+    units = admitted * cost
+    if admitted == times then
+        units = units + math.min(beyond, room - units)
+    end
+end
+
+if moved == false then
+    moved = admitted == 0
+end
+
+slots[index % size + 1] = slots[index % size + 1] + units
+
+local value = struct.pack(numbers, unpack(slots, 1, size))
+
+if units > 0 or moved then
+    local ttl = floor(((index + size) * w + n - 1) / n) - time + 1000
+
+    redis.call('SET', key, struct.pack('<c1I4BI6', 's', w, n, index) .. value,
+               'PX', math.min(ttl, 2 * w))
+end
+
+return struct.pack('<I7I7I7I7I7', number, now, admitted, units, index) .. value
