@@ -182,7 +182,9 @@ ngx_http_slidewin_log(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
     sw_verdict_t    *verdict;
     ngx_log_t       *log;
 
-    if (ctx->status <= NGX_HTTP_SLIDEWIN_DELAYED) {
+    if (ctx->status <= NGX_HTTP_SLIDEWIN_DELAYED
+        || slcf->log_level == NGX_HTTP_SLIDEWIN_LOG_OFF)
+    {
         return;
     }
 

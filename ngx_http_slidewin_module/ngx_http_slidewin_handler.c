@@ -592,7 +592,9 @@ ngx_http_slidewin_postpone(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
             ngx_http_slidewin_edge_give_back(entry);
         }
 
-        if (entry->delayed && !ctx->delayed) {
+        if (entry->delayed && !ctx->delayed
+            && slcf->log_level != NGX_HTTP_SLIDEWIN_LOG_OFF)
+        {
             ctx->delayed = 1;
 
             ngx_log_error(slcf->log_level + 1, r->connection->log, 0,

@@ -144,6 +144,36 @@ END
 }
 
 
+# off: no line, whatever becomes of a request, and levels below it have theirs.
+
+$nginx = SlidewinNginx->start(
+    http => "$zones
+             slidewin_zone \$arg_k zone=line:32k rate=1r/100ms algorithm=log;
+             slidewin_log_level off;",
+    server => <<"END");
+    location /off { slidewin zone=one; empty_gif; }
+    location /off/dry { slidewin zone=one dry_run; empty_gif; }
+    location /off/cost { slidewin zone=one cost=2; empty_gif; }
+    location /off/bad { slidewin zone=bad; empty_gif; }
+    location /off/open { slidewin zone=open-error; empty_gif; }
+    location /off/line { slidewin zone=line delay=10s; empty_gif; }
+    location /off/info {
+        slidewin_log_level info key=on;
+        slidewin zone=one;
+        empty_gif;
+    }
+END
+
+is(join(' ', map { $nginx->get($_)->{status} }
+             qw(/off /off /off/dry /off/cost /off/bad /off/open),
+             ('/off/line?k=a') x 3),
+   '200 429 200 429 503 200 200 200 200', 'off: decided as ever');
+is(join('', grep { !/ invalid rate / } new_lines($nginx)), '',
+   'off: not a line about it');
+one_line($nginx, '/off/info', 'info', $rejected, 'a level below off');
+$nginx->stop;
+
+
 # Of the location that decided, or above it.
 
 $nginx = SlidewinNginx->start(
