@@ -58,7 +58,6 @@ typedef struct {
     /* a worker's */
     ngx_event_t                    lease_timer;
     ngx_msec_t                     lease_watch;
-    time_t                         uncounted;  /* last logged */
     ngx_rbtree_t                   lines;      /* of those that wait */
     ngx_rbtree_node_t              sentinel;
 } ngx_http_slidewin_policy_t;
