@@ -6,9 +6,7 @@
 #include "ngx_http_slidewin_conclude.h"
 #include "ngx_http_slidewin_delay.h"
 #include "ngx_http_slidewin_edge.h"
-
-
-#define NGX_HTTP_SLIDEWIN_LOG_PERIOD  60     /* s */
+#include "ngx_http_slidewin_report.h"
 
 
 static ngx_http_slidewin_status_e ngx_http_slidewin_entry_status(
@@ -19,7 +17,7 @@ static void ngx_http_slidewin_shadow(ngx_http_slidewin_ctx_t *ctx);
 static void ngx_http_slidewin_uncount(ngx_http_slidewin_ctx_t *ctx,
     ngx_uint_t all);
 static void ngx_http_slidewin_log(ngx_http_request_t *r,
-    ngx_http_slidewin_ctx_t *ctx, ngx_http_slidewin_loc_conf_t *slcf);
+    ngx_http_slidewin_ctx_t *ctx);
 
 
 ngx_int_t
@@ -75,7 +73,7 @@ ngx_http_slidewin_conclude(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
         ctx->jitter = ngx_random() % (slcf->retry_jitter + 1);
     }
 
-    ngx_http_slidewin_log(r, ctx, slcf);
+    ngx_http_slidewin_log(r, ctx);
 
     /* on allow never NGX_OK: "satisfy any" would take it for a password */
 
@@ -205,67 +203,36 @@ ngx_http_slidewin_uncount(ngx_http_slidewin_ctx_t *ctx, ngx_uint_t all)
 
 
 static void
-ngx_http_slidewin_log(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
-    ngx_http_slidewin_loc_conf_t *slcf)
+ngx_http_slidewin_log(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
 {
-    ngx_str_t       *zone;
-    ngx_uint_t       level;
-    sw_policy_t     *limits;
-    sw_verdict_t    *verdict;
-    ngx_log_t       *log;
+    sw_policy_t                *limits;
+    sw_verdict_t               *verdict;
+    ngx_http_slidewin_entry_t  *entry;
 
     if (ctx->status <= NGX_HTTP_SLIDEWIN_DELAYED) {
         return;
     }
 
-    log = r->connection->log;
-    level = slcf->log_level;
+    entry = ctx->decider;
+    limits = &entry->claim.policy;
 
-    if (!ctx->refused) {
-        level++;
-    }
-
-    if (log->log_level < level) {
+    if (!ngx_http_slidewin_entry_known(entry)) {
+        ngx_http_slidewin_report(r, entry, ctx->status, "");
         return;
     }
 
-    zone = &ctx->decider->policy->name;
-    limits = &ctx->decider->claim.policy;
-    verdict = ngx_http_slidewin_entry_verdict(ctx->decider);
-
-    /* it may be every request from now on: one line a minute will do */
-
-    if (ctx->decider->source == NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN) {
-
-        if (ngx_time() - ctx->decider->policy->uncounted
-            < NGX_HTTP_SLIDEWIN_LOG_PERIOD)
-        {
-            return;
-        }
-
-        ctx->decider->policy->uncounted = ngx_time();
-    }
-
-    if (ctx->decider->source == NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN
-        || ctx->decider->source == NGX_HTTP_SLIDEWIN_SOURCE_FAIL_CLOSED)
-    {
-        ngx_log_error(level, log, 0, "%s request uncounted by zone \"%V\"",
-                      ctx->refused ? "rejecting" : "passing", zone);
-        return;
-    }
+    verdict = ngx_http_slidewin_entry_verdict(entry);
 
     if (verdict->retry == SW_NEVER) {
-        ngx_log_error(level, log, 0,
-                      "rejecting request%s by zone \"%V\", its cost %L is "
-                      "above the limit %L: it can never pass",
-                      ctx->refused ? "" : ", dry run", zone,
-                      ctx->decider->claim.cost, limits->limit);
+        ngx_http_slidewin_report(r, entry, ctx->status,
+                                 ", its cost %L is above the limit %L: it can "
+                                 "never pass",
+                                 entry->claim.cost, limits->limit);
         return;
     }
 
-    ngx_log_error(level, log, 0,
-                  "rejecting request%s by zone \"%V\", limit %L in %Lms, "
-                  "retry after %Ls",
-                  ctx->refused ? "" : ", dry run", zone, limits->limit,
-                  limits->window, ngx_http_slidewin_retry_after(ctx));
+    ngx_http_slidewin_report(r, entry, ctx->status,
+                             ", limit %L in %Lms, retry after %Ls",
+                             limits->limit, limits->window,
+                             ngx_http_slidewin_retry_after(ctx));
 }

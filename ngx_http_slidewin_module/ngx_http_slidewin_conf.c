@@ -67,7 +67,7 @@ ngx_command_t  ngx_http_slidewin_commands[] = {
       &ngx_http_slidewin_status_post },
 
     { ngx_string("slidewin_log_level"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
       ngx_http_slidewin_log_level,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
@@ -131,6 +131,7 @@ ngx_http_slidewin_log_level(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_conf_enum_t  *e;
 
     static ngx_conf_enum_t  levels[] = {
+        { ngx_string("off"), NGX_HTTP_SLIDEWIN_LOG_OFF },
         { ngx_string("info"), NGX_LOG_INFO },
         { ngx_string("notice"), NGX_LOG_NOTICE },
         { ngx_string("warn"), NGX_LOG_WARN },
@@ -146,17 +147,42 @@ ngx_http_slidewin_log_level(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     for (e = levels; e->name.len; e++) {
         if (ngx_http_slidewin_str_eq(&value[1], &e->name)) {
-            slcf->log_level = e->value;
-            return NGX_CONF_OK;
+            break;
         }
     }
 
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid value \"%V\" in \"%V\" directive, it must "
-                       "be \"info\", \"notice\", \"warn\" or \"error\"",
-                       &value[1], &cmd->name);
+    if (e->name.len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid value \"%V\" in \"%V\" directive, it "
+                           "must be \"off\", \"info\", \"notice\", \"warn\" "
+                           "or \"error\"", &value[1], &cmd->name);
+        return NGX_CONF_ERROR;
+    }
 
-    return NGX_CONF_ERROR;
+    slcf->log_level = e->value;
+    slcf->log_key = 0;
+
+    if (cf->args->nelts == 2) {
+        return NGX_CONF_OK;
+    }
+
+    if (slcf->log_level == NGX_HTTP_SLIDEWIN_LOG_OFF) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid parameter \"%V\" after \"off\" in "
+                           "\"%V\" directive", &value[2], &cmd->name);
+        return NGX_CONF_ERROR;
+    }
+
+    if (ngx_strcmp(value[2].data, "key=on") != 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid parameter \"%V\" in \"%V\" directive, "
+                           "it must be \"key=on\"", &value[2], &cmd->name);
+        return NGX_CONF_ERROR;
+    }
+
+    slcf->log_key = 1;
+
+    return NGX_CONF_OK;
 }
 
 
@@ -524,6 +550,7 @@ ngx_http_slidewin_create_loc_conf(ngx_conf_t *cf)
     slcf->limits = NGX_CONF_UNSET_PTR;
     slcf->status = NGX_CONF_UNSET_UINT;
     slcf->log_level = NGX_CONF_UNSET_UINT;
+    slcf->log_key = NGX_CONF_UNSET;
     slcf->headers = 0;
     slcf->dry_run = NGX_CONF_UNSET;
     slcf->retry_jitter = NGX_CONF_UNSET;
@@ -542,6 +569,7 @@ ngx_http_slidewin_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_uint_value(conf->status, prev->status,
                               NGX_HTTP_TOO_MANY_REQUESTS);
     ngx_conf_merge_uint_value(conf->log_level, prev->log_level, NGX_LOG_ERR);
+    ngx_conf_merge_value(conf->log_key, prev->log_key, 0);
     ngx_conf_merge_bitmask_value(conf->headers, prev->headers,
                                  NGX_HTTP_SLIDEWIN_HEADERS_OFF);
     ngx_conf_merge_value(conf->dry_run, prev->dry_run, 0);

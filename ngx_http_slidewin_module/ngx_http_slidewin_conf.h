@@ -11,6 +11,9 @@
 #include "sw_status.h"
 
 
+/* of slidewin_log_level, below every level that it may name */
+#define NGX_HTTP_SLIDEWIN_LOG_OFF               0
+
 #define NGX_HTTP_SLIDEWIN_HEADERS_OFF           0x0001
 #define NGX_HTTP_SLIDEWIN_HEADERS_IETF          0x0002
 #define NGX_HTTP_SLIDEWIN_HEADERS_LEGACY_DELTA  0x0004
@@ -55,7 +58,6 @@ typedef struct {
     /* a worker's */
     ngx_event_t                    lease_timer;
     ngx_msec_t                     lease_watch;
-    time_t                         uncounted;  /* last logged */
     ngx_rbtree_t                   lines;      /* of those that wait */
     ngx_rbtree_node_t              sentinel;
 } ngx_http_slidewin_policy_t;
@@ -94,6 +96,7 @@ typedef struct {
     ngx_array_t                   *limits;     /* .._limit_t *; NULL: none */
     ngx_uint_t                     status;
     ngx_uint_t                     log_level;
+    ngx_flag_t                     log_key;    /* the client's, in the line */
     ngx_uint_t                     headers;
     ngx_flag_t                     dry_run;
     int64_t                        retry_jitter;  /* ms */

@@ -12,6 +12,7 @@
 #include "ngx_http_slidewin_edge.h"
 #include "ngx_http_slidewin_handler.h"
 #include "ngx_http_slidewin_module.h"
+#include "ngx_http_slidewin_report.h"
 
 
 static void ngx_http_slidewin_open(ngx_http_slidewin_ctx_t *ctx,
@@ -39,7 +40,7 @@ static ngx_uint_t ngx_http_slidewin_heard(ngx_http_slidewin_call_t *call);
 static void ngx_http_slidewin_resume(ngx_http_slidewin_call_t *call,
     ngx_int_t rc);
 static ngx_int_t ngx_http_slidewin_postpone(ngx_http_request_t *r,
-    ngx_http_slidewin_ctx_t *ctx, ngx_http_slidewin_loc_conf_t *slcf);
+    ngx_http_slidewin_ctx_t *ctx);
 static void ngx_http_slidewin_due(ngx_event_t *ev);
 static void ngx_http_slidewin_go_on(ngx_http_slidewin_ctx_t *ctx);
 
@@ -131,7 +132,7 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
 
     ctx->latency += ngx_http_slidewin_clock_us() - ctx->started;
 
-    if (ctx->refused && ngx_http_slidewin_postpone(r, ctx, slcf) == NGX_OK) {
+    if (ctx->refused && ngx_http_slidewin_postpone(r, ctx) == NGX_OK) {
         return ngx_http_slidewin_wait(r, ctx);
     }
 
@@ -597,8 +598,7 @@ ngx_http_slidewin_resume(ngx_http_slidewin_call_t *call, ngx_int_t rc)
  */
 
 static ngx_int_t
-ngx_http_slidewin_postpone(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
-    ngx_http_slidewin_loc_conf_t *slcf)
+ngx_http_slidewin_postpone(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_http_slidewin_entry_t  *entry;
 
@@ -624,11 +624,11 @@ ngx_http_slidewin_postpone(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
         if (entry->delayed && !ctx->delayed) {
             ctx->delayed = 1;
 
-            ngx_log_error(slcf->log_level + 1, r->connection->log, 0,
-                          "delaying request by zone \"%V\", limit %L in "
-                          "%Lms, for %Lms", &entry->policy->name,
-                          entry->quota, entry->claim.policy.window,
-                          entry->claim.verdict.retry);
+            ngx_http_slidewin_report(r, entry, NGX_HTTP_SLIDEWIN_DELAYED,
+                                     ", limit %L in %Lms, for %Lms",
+                                     entry->quota,
+                                     entry->claim.policy.window,
+                                     entry->claim.verdict.retry);
         }
 
         ngx_http_slidewin_open(ctx, entry);

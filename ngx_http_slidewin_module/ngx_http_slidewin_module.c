@@ -9,6 +9,7 @@
 #include "ngx_http_slidewin_headers.h"
 #include "ngx_http_slidewin_lease.h"
 #include "ngx_http_slidewin_module.h"
+#include "ngx_http_slidewin_report.h"
 #include "ngx_http_slidewin_variables.h"
 
 
@@ -157,6 +158,8 @@ ngx_http_slidewin_exit_process(ngx_cycle_t *cycle)
             ngx_http_slidewin_lease_leave(policies[i]);
         }
     }
+
+    ngx_http_slidewin_report_rest();
 
     stores = smcf->stores.elts;
 

@@ -15,7 +15,9 @@ my $patience = SlidewinNginx::patience();
 
 my %conf = (
     workers => 1,
-    http => 'slidewin_redis ' . $redis->unix_url . ' timeout=5s;
+    # lines that are left out of the log are in it at debug; nothing else is
+    http => 'error_log logs/error.log debug_mail;
+             slidewin_redis ' . $redis->unix_url . ' timeout=5s;
              slidewin_log_level warn;
              slidewin_zone $arg_k zone=local:1m rate=1r/2s algorithm=log
                            store=local;

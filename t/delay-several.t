@@ -60,8 +60,10 @@ END
 
 my $nginx = SlidewinNginx->start(
     connections => 256,
-    http => 'slidewin_redis ' . $redis->unix_url . " timeout=5s;
-             slidewin_log_level warn;
+    # lines that are left out of the log are in it at debug; nothing else is
+    http => 'error_log logs/error.log debug_mail;
+             slidewin_redis ' . $redis->unix_url . " timeout=5s;
+             slidewin_log_level warn key=on;
              upstream app { server unix:/nowhere; }
              $zones",
     server => $locations);
@@ -85,8 +87,9 @@ sub status {
 
 sub delays {
     my ($uri) = @_;
+    my $keys = join '|', $uri =~ /=(c\d+)/g;
 
-    return scalar(() = $nginx->errors(qr/delaying request .*GET \Q$uri\E /));
+    return scalar(() = $nginx->errors(qr/delaying request .*, key "(?:$keys)"/));
 }
 
 # a client that is made to wait

@@ -57,12 +57,14 @@ END
 }
 
 my $nginx = SlidewinNginx->start(
-    http => 'slidewin_redis unix:' . $redis->path . " timeout=5s;\n$zones",
+    # lines that are left out of the log are in it at debug; nothing else is
+    http => 'error_log logs/error.log debug_mail;
+             slidewin_redis unix:' . $redis->path . " timeout=5s;\n$zones",
     server => "add_header X-Source \$slidewin_source always;
                add_header X-Latency \$slidewin_latency always;
                add_header X-Zone \$slidewin_zone always;
                add_header X-Time \$msec always;
-               slidewin_log_level warn;
+               slidewin_log_level warn key=on;
                $locations");
 
 my $fresh = 0;
@@ -79,7 +81,7 @@ sub status {
 sub delays {
     my ($k) = @_;
 
-    return scalar(() = $nginx->errors(qr/delaying request .*[?&]k=$k /));
+    return scalar(() = $nginx->errors(qr/delaying request .*, key "$k"/));
 }
 
 sub delaying {

@@ -16,12 +16,11 @@ my $dry = 'rejecting request, dry run by zone "one", limit 1 in 3600000ms, '
 
 my $zones = <<'END';
     error_log logs/debug.log debug;
-    slidewin_zone $remote_addr zone=one:32k rate=1r/h algorithm=log;
-    slidewin_zone $remote_addr zone=bad:32k rate=$arg_rate on_error=closed;
+    slidewin_zone "k$arg_k" zone=one:32k rate=1r/h algorithm=log;
+    slidewin_zone "k$arg_k" zone=bad:32k rate=$arg_rate on_error=closed;
 END
 
-# requests that pass uncounted are logged once a minute for each zone
-$zones .= "slidewin_zone \$remote_addr zone=open-$_:32k rate=\$arg_rate"
+$zones .= "slidewin_zone \"k\$arg_k\" zone=open-$_:32k rate=\$arg_rate"
           . " on_error=open;\n" for @levels;
 
 sub lines {
@@ -42,10 +41,15 @@ sub new_lines {
     return @new;
 }
 
+# of a client that has used up its limit, and has no line so far
+my $clients = 0;
+
 sub one_line {
     my ($nginx, $uri, $level, $text, $name) = @_;
+    my $k = ++$clients;
 
-    $nginx->get($uri);
+    $nginx->get("/first?k=$k");
+    $nginx->get("$uri?k=$k");
     my @lines = grep { !/ invalid rate / } new_lines($nginx);
 
     # nginx does not say whose request a line at debug is about
@@ -57,6 +61,7 @@ sub one_line {
 }
 
 my $nginx = SlidewinNginx->start(http => $zones, server => <<"END");
+    location /first { slidewin zone=one; empty_gif; }
     location /default { slidewin zone=one; empty_gif; }
     location /default/dry { slidewin zone=one dry_run; empty_gif; }
     location /default/cost { slidewin zone=one cost=2; empty_gif; }
@@ -144,12 +149,45 @@ END
 }
 
 
+# off: no line, whatever becomes of a request, and levels below it have theirs.
+
+$nginx = SlidewinNginx->start(
+    http => "$zones
+             slidewin_zone \$arg_k zone=line:32k rate=1r/100ms algorithm=log;
+             slidewin_log_level off;",
+    server => <<"END");
+    location /first { slidewin zone=one; empty_gif; }
+    location /off { slidewin zone=one; empty_gif; }
+    location /off/dry { slidewin zone=one dry_run; empty_gif; }
+    location /off/cost { slidewin zone=one cost=2; empty_gif; }
+    location /off/bad { slidewin zone=bad; empty_gif; }
+    location /off/open { slidewin zone=open-error; empty_gif; }
+    location /off/line { slidewin zone=line delay=10s; empty_gif; }
+    location /off/info {
+        slidewin_log_level info key=on;
+        slidewin zone=one;
+        empty_gif;
+    }
+END
+
+is(join(' ', map { $nginx->get($_)->{status} }
+             qw(/off /off /off/dry /off/cost /off/bad /off/open),
+             ('/off/line?k=a') x 3),
+   '200 429 200 429 503 200 200 200 200', 'off: decided as ever');
+is(join('', grep { !/ invalid rate / } new_lines($nginx)), '',
+   'off: not a line about it');
+one_line($nginx, '/off/info', 'info', "$rejected, key \"k\\d+\"",
+         'a level below off');
+$nginx->stop;
+
+
 # Of the location that decided, or above it.
 
 $nginx = SlidewinNginx->start(
     http => "$zones slidewin zone=one; slidewin_log_level info;",
     server => <<"END");
     slidewin_log_level notice;
+    location /first { empty_gif; }
     location /server { empty_gif; }
     location /location {
         slidewin_log_level warn;

@@ -1,0 +1,204 @@
+# A client that comes without end does not fill the log: a line a second for a
+# client, zone and outcome in each worker, and how many were left out.
+
+use strict;
+use warnings;
+
+use List::Util ();
+use SlidewinNginx;
+use SlidewinPreload;
+use Test::More;
+
+my $clock = SlidewinPreload->monotonic;
+my $patience = SlidewinNginx::patience();
+
+my $nginx = SlidewinNginx->start(
+    env => $clock->env,
+    main => join('', map { "env $_;\n" } sort keys %{$clock->env}),
+    connections => 256,
+    http => 'error_log logs/error.log info;
+             slidewin_log_level notice;
+             slidewin_zone $arg_k zone=one:1m rate=1r/d algorithm=log;
+             slidewin_zone $arg_k zone=line:1m rate=1r/10m algorithm=log;
+             slidewin_zone $uri zone=uri:1m rate=1r/d algorithm=log;
+             slidewin_zone $arg_k zone=two:1m rate=1r/d algorithm=log;
+             slidewin_zone $arg_k zone=bad:1m rate=$arg_rate on_error=closed;
+             slidewin_zone $arg_k zone=open:1m rate=$arg_rate on_error=open;',
+    server => 'location = /status { stub_status; }
+               location = /one { slidewin zone=one; empty_gif; }
+               location = /two { slidewin zone=two; empty_gif; }
+               location = /dry { slidewin zone=one dry_run; empty_gif; }
+               location = /bad { slidewin zone=bad; empty_gif; }
+               location = /open { slidewin zone=open; empty_gif; }
+               location = /delay { slidewin zone=line delay=1h; empty_gif; }
+               location /key/ {
+                   slidewin_log_level notice key=on;
+                   slidewin zone=uri;
+                   empty_gif;
+               }');
+
+my $client = $nginx->client;
+my $offset = 0;
+
+# time goes by for the worker, as it sees when it is asked next
+sub later {
+    my ($seconds) = @_;
+
+    $clock->set($offset += $seconds);
+
+    $client->get('/free') for 1 .. 3;
+
+    return;
+}
+
+# lines with a text, and how many requests they stand for
+sub told {
+    my ($text) = @_;
+    my @lines = $nginx->errors(qr/$text/);
+    my @requests = grep { /, request: "/ } @lines;
+    my $more = List::Util::sum0(map { /, (\d+) more like it/ } @lines);
+
+    return (scalar @lines, @requests + $more);
+}
+
+sub flood {
+    my ($uri, $n) = @_;
+
+    $client->statuses(($uri) x $n);
+
+    return;
+}
+
+
+# One client, each kind of line; the clock stands still but for what it takes.
+
+my %lines = (
+    one => 'rejecting request by zone "one", limit 1 in 86400000ms, retry',
+    dry => 'rejecting request, dry run by zone "one", limit',
+    two => 'rejecting request by zone "two", limit',
+    bad => 'rejecting request uncounted by zone "bad"',
+    open => 'passing request uncounted by zone "open"',
+);
+
+$client->get("/$_?k=a") for qw(one two);
+
+for my $uri (sort keys %lines) {
+    my $start = SlidewinNginx::now();
+    flood("/$uri?k=a", 1000);
+    my $seconds = SlidewinNginx::now() - $start;
+    my ($n) = told(qr/$lines{$uri}.*client: /);
+
+    cmp_ok($n, '>=', 1, "$uri: a flood is told");
+    cmp_ok($n, '<=', 1 + $seconds, '... by a line a second at most');
+}
+
+later(5);
+
+for my $uri (sort keys %lines) {
+    my $text = $lines{$uri} =~ s/, (?!dry).*//r;
+    my $ended = qr/$text, \d+ more like it in the last \d+ms, client: unix:$/;
+
+    is((told($text))[1], 1000, "$uri: all of it is told");
+    is(scalar($nginx->errors($ended)), 1, '... what was last when it is over');
+}
+
+later(2);
+flood('/one?k=a', 1);
+my ($before) = told($lines{one});
+flood('/one?k=a', 7);
+later(1);
+flood('/one?k=a', 1);
+
+my @lines = $nginx->errors(qr/$lines{one}/);
+is(scalar @lines, $before + 1, 'a second later there is a line again');
+like($lines[-1], qr/retry after \d+s, 7 more like it in the last \d+ms, client/,
+     '... and how many there were meanwhile');
+
+
+# Another client has lines of its own.
+
+$client->get("/one?k=$_") for qw(b c);
+flood('/one?k=a', 20);
+($before) = told($lines{one});
+flood("/one?k=$_", 20) for qw(b c);
+is((told($lines{one}))[0], $before + 2, 'each client has its line');
+
+
+# Requests that wait.
+
+later(5);
+{
+    my @waiting = map { $nginx->asks('/delay?k=late') } 0 .. 5;
+
+    ok($nginx->busy(5), 'five wait');
+    later(5);
+    is((told(qr/delaying request by zone "line"/))[1], 5,
+       '... and all of them are told');
+    is((told(qr/\[info\].*delaying request by zone "line", limit/))[0], 1,
+       '... by one line, a level below');
+    $_->close for @waiting;
+}
+
+
+# The key, if it is wanted, and as nothing else than a key.
+
+is(scalar($nginx->errors(qr/key "|"a"/)), 0, 'no key so far');
+
+for (['plain', '/key/plain'], ['%22%0d%0a%5c', '/key/\\\\x22\\\\x0d\\\\x0a\\\\x5c'],
+     ["\xff%7f", '/key/\\\\xff\\\\x7f'], ['x' x 56, '/key/x{55}\.\.\.'],
+     ['x' x 55, '/key/x{55}'], ['"' x 64, '/key/(?:\\\\x22){14}\.\.\.'])
+{
+    my ($k, $told) = @$_;
+
+    $client->get("/key/$k") for 1 .. 3;
+    is(scalar($nginx->errors(qr/zone "uri".*, key "$told", client: /)), 1,
+       "key=on: $told");
+}
+
+later(5);
+is(scalar($nginx->errors(qr/ 1 more like it in the last \d+ms, key "\/key\/plain",/)),
+   1, '... also when it is over');
+
+
+# More clients than can be told apart.
+
+my $many = 3000;
+my @before = told(qr/rejecting request by zone "one"/);
+my $start = SlidewinNginx::now();
+
+for my $round (1 .. 3) {
+    $client->statuses(map { "/one?k=many$_" } 1 .. $many);
+}
+
+my $seconds = SlidewinNginx::now() - $start;
+my ($n) = told(qr/rejecting request by zone "one"/);
+
+cmp_ok($n - $before[0], '>=', 256, 'many clients have their lines');
+cmp_ok($n - $before[0], '<=', 2 * 512 * (1 + $seconds),
+       '... but not any number of them');
+
+later(5);
+
+my $others = List::Util::sum0(map {
+    / rejecting or delaying (\d+) requests of more clients than are told apart/
+} $nginx->errors(qr/told apart/));
+my @after = told(qr/rejecting request by zone "one"/);
+
+cmp_ok($others, '>', 0, 'there is a line about the others');
+is($after[1] - $before[1] + $others, 2 * $many, '... and all are counted');
+
+
+# A worker that ends tells the rest.
+
+later(5);
+$client->get('/one?k=end');
+flood('/one?k=end', 11);
+($before) = told(qr/rejecting request by zone "one"/);
+$client->close;
+$nginx->signal('QUIT');
+ok(SlidewinNginx::until_true(sub {
+       scalar $nginx->errors(qr/zone "one", 10 more like it in the last \d+ms/);
+   }, 10 * $patience), 'QUIT: what was left out is told');
+$nginx->stop;
+
+done_testing();
