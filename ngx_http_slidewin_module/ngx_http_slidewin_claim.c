@@ -11,6 +11,8 @@ static ngx_http_slidewin_entry_t *ngx_http_slidewin_claim_room(
     ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx, ngx_uint_t n);
 static ngx_uint_t ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry);
+static ngx_int_t ngx_http_slidewin_claim_applies(ngx_http_request_t *r,
+    ngx_http_slidewin_limit_t *limit);
 static ngx_int_t ngx_http_slidewin_claim_limit(ngx_http_request_t *r,
     ngx_http_slidewin_limit_t *limit, ngx_http_slidewin_entry_t *entry);
 static ngx_int_t ngx_http_slidewin_claim_key(ngx_http_request_t *r,
@@ -18,7 +20,7 @@ static ngx_int_t ngx_http_slidewin_claim_key(ngx_http_request_t *r,
 static ngx_int_t ngx_http_slidewin_claim_rate(ngx_http_request_t *r,
     ngx_http_slidewin_policy_t *policy, sw_policy_t *limits);
 static ngx_int_t ngx_http_slidewin_claim_cost(ngx_http_request_t *r,
-    ngx_http_slidewin_limit_t *limit, int64_t *cost);
+    ngx_http_slidewin_limit_t *limit, ngx_http_slidewin_claim_t *claim);
 static void ngx_http_slidewin_make_printable(ngx_str_t *value);
 
 
@@ -156,11 +158,42 @@ ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
 }
 
 
+/* if=, as access_log has it: empty or "0" exempts, here and now */
+
+static ngx_int_t
+ngx_http_slidewin_claim_applies(ngx_http_request_t *r,
+    ngx_http_slidewin_limit_t *limit)
+{
+    ngx_str_t  value;
+
+    if (limit->condition == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_complex_value(r, limit->condition, &value) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (value.len == 0 || (value.len == 1 && value.data[0] == '0')) {
+        return NGX_DECLINED;
+    }
+
+    return NGX_OK;
+}
+
+
 static ngx_int_t
 ngx_http_slidewin_claim_limit(ngx_http_request_t *r,
     ngx_http_slidewin_limit_t *limit, ngx_http_slidewin_entry_t *entry)
 {
+    ngx_int_t                    rc;
     ngx_http_slidewin_policy_t  *policy;
+
+    rc = ngx_http_slidewin_claim_applies(r, limit);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
 
     policy = limit->policy;
 
@@ -178,8 +211,7 @@ ngx_http_slidewin_claim_limit(ngx_http_request_t *r,
     entry->claim.name = policy->name;
 
     if (ngx_http_slidewin_claim_rate(r, policy, &entry->claim.policy) != NGX_OK
-        || ngx_http_slidewin_claim_cost(r, limit, &entry->claim.cost)
-           != NGX_OK)
+        || ngx_http_slidewin_claim_cost(r, limit, &entry->claim) != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -255,13 +287,15 @@ ngx_http_slidewin_claim_rate(ngx_http_request_t *r,
 }
 
 
+/* a cost that is none leaves nothing to ask, as a rate that is none does */
+
 static ngx_int_t
 ngx_http_slidewin_claim_cost(ngx_http_request_t *r,
-    ngx_http_slidewin_limit_t *limit, int64_t *cost)
+    ngx_http_slidewin_limit_t *limit, ngx_http_slidewin_claim_t *claim)
 {
     ngx_str_t  value;
 
-    *cost = limit->cost;
+    claim->cost = limit->cost;
 
     if (limit->cost_value == NULL) {
         return NGX_OK;
@@ -271,16 +305,16 @@ ngx_http_slidewin_claim_cost(ngx_http_request_t *r,
         return NGX_ERROR;
     }
 
-    if (sw_parse_count((char *) value.data, value.len, SW_PRODUCT_MAX, cost)
+    if (sw_parse_cost((char *) value.data, value.len, &claim->cost)
         != SW_OK)
     {
-        *cost = 1;
+        claim->policy.limit = 0;
 
         ngx_http_slidewin_make_printable(&value);
 
         ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
                       "invalid cost \"%V\" for slidewin zone \"%V\", it must "
-                      "be a whole number: 1 is taken",
+                      "be a whole number",
                       &value, &limit->policy->name);
     }
 

@@ -13,8 +13,8 @@
 
 /*
  * Adds a claim for every limit of this location that has none in this request
- * yet; NGX_DECLINED if there was nothing to claim.  A claim whose rate is none
- * has a limit of 0.
+ * yet; NGX_DECLINED if there was nothing to claim.  A claim whose rate or cost
+ * is none has a limit of 0.
  */
 ngx_int_t ngx_http_slidewin_claim(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx, ngx_http_slidewin_loc_conf_t *slcf);

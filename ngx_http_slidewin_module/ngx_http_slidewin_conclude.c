@@ -11,8 +11,6 @@
 
 static ngx_http_slidewin_status_e ngx_http_slidewin_entry_status(
     ngx_http_slidewin_entry_t *entry);
-static ngx_uint_t ngx_http_slidewin_outranks(ngx_http_slidewin_entry_t *one,
-    ngx_http_slidewin_entry_t *two);
 static void ngx_http_slidewin_shadow(ngx_http_slidewin_ctx_t *ctx);
 static void ngx_http_slidewin_uncount(ngx_http_slidewin_ctx_t *ctx,
     ngx_uint_t all);
@@ -120,12 +118,11 @@ ngx_http_slidewin_entry_status(ngx_http_slidewin_entry_t *entry)
 
 
 /*
- * Which of two limits speaks for the request: the graver outcome; of two
- * rejections the longer, since both must end; of two passes the one that is
- * nearer to its end.
+ * The graver outcome; of two rejections the longer, since both must end; of
+ * two passes the one that is nearer to its end.
  */
 
-static ngx_uint_t
+ngx_uint_t
 ngx_http_slidewin_outranks(ngx_http_slidewin_entry_t *one,
     ngx_http_slidewin_entry_t *two)
 {

@@ -12,6 +12,10 @@
 #include "ngx_http_slidewin_ctx.h"
 
 
+/* which of two limits that were decided speaks for the request */
+ngx_uint_t ngx_http_slidewin_outranks(ngx_http_slidewin_entry_t *one,
+    ngx_http_slidewin_entry_t *two);
+
 /* returns what the access handler is to return */
 ngx_int_t ngx_http_slidewin_conclude(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx, ngx_http_slidewin_loc_conf_t *slcf);

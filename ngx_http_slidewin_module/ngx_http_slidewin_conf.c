@@ -381,6 +381,7 @@ ngx_http_slidewin_conf_add_store(ngx_conf_t *cf,
 ngx_int_t
 ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
 {
+    ngx_str_t                       *shown;
     ngx_uint_t                       i;
     ngx_http_slidewin_limit_t      **limits;
     ngx_http_slidewin_policy_t     **policies, *policy;
@@ -396,10 +397,18 @@ ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
                                                      &policy->store_ref.name);
 
         if (policy->store == NULL && policy->store_ref.name.len) {
+
+            /* it may be a URL, with a password */
+
+            shown = ngx_http_slidewin_param_shown(cf,
+                                                  &policy->store_ref.name);
+            if (shown == NULL) {
+                return NGX_ERROR;
+            }
+
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                          "unknown slidewin store \"%V\" in %V:%ui",
-                          &policy->store_ref.name, &policy->store_ref.file,
-                          policy->store_ref.line);
+                          "unknown slidewin store \"%V\" in %V:%ui", shown,
+                          &policy->store_ref.file, policy->store_ref.line);
             return NGX_ERROR;
         }
 

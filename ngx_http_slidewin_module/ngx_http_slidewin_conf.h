@@ -73,6 +73,8 @@ typedef struct {
     sw_statuses_t                 *count;       /* NULL: whatever comes */
     sw_statuses_t                 *reset;       /* NULL: none */
     int64_t                        delay;       /* ms */
+    ngx_http_complex_value_t      *condition;   /* NULL: always */
+    ngx_flag_t                     hidden;      /* in no RateLimit field */
     ngx_flag_t                     dry_run;
 } ngx_http_slidewin_limit_t;
 

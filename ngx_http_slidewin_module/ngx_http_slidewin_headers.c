@@ -3,8 +3,12 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "ngx_http_slidewin_ctx.h"
+#include "ngx_http_slidewin_conclude.h"
 #include "ngx_http_slidewin_headers.h"
+
+
+/* RFC 9651: an integer of a structured field has at most 15 digits */
+#define NGX_HTTP_SLIDEWIN_INTEGER_MAX  999999999999999LL
 
 
 static ngx_int_t ngx_http_slidewin_header_filter(ngx_http_request_t *r);
@@ -12,11 +16,14 @@ static ngx_int_t ngx_http_slidewin_header_ietf(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
 static ngx_int_t ngx_http_slidewin_header_legacy(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
+static ngx_uint_t ngx_http_slidewin_header_shows(
+    ngx_http_slidewin_entry_t *entry);
+static int64_t ngx_http_slidewin_header_integer(int64_t value);
 static ngx_int_t ngx_http_slidewin_header_number(ngx_http_request_t *r,
     char *name, int64_t value);
 static ngx_int_t ngx_http_slidewin_header_add(ngx_http_request_t *r,
     char *name, ngx_str_t *value);
-static ngx_table_elt_t *ngx_http_slidewin_header_find(ngx_http_request_t *r,
+static ngx_table_elt_t *ngx_http_slidewin_header_clear(ngx_http_request_t *r,
     char *name);
 
 
@@ -54,9 +61,11 @@ ngx_http_slidewin_header_filter(ngx_http_request_t *r)
     if (ctx->status == NGX_HTTP_SLIDEWIN_REJECTED) {
         retry = ngx_http_slidewin_retry_after(ctx);
 
-        if (retry != SW_NEVER
-            && ngx_http_slidewin_header_number(r, "Retry-After", retry)
-               != NGX_OK)
+        if (retry == SW_NEVER) {
+            (void) ngx_http_slidewin_header_clear(r, "Retry-After");
+
+        } else if (ngx_http_slidewin_header_number(r, "Retry-After", retry)
+                   != NGX_OK)
         {
             return NGX_ERROR;
         }
@@ -122,7 +131,7 @@ ngx_http_slidewin_header_ietf(ngx_http_request_t *r,
 
     for (entry = ctx->entries; entry; entry = entry->next) {
 
-        if (!ngx_http_slidewin_entry_known(entry)) {
+        if (!ngx_http_slidewin_header_shows(entry)) {
             continue;
         }
 
@@ -131,7 +140,9 @@ ngx_http_slidewin_header_ietf(ngx_http_request_t *r,
 
         policy.len = ngx_sprintf(policy.data + policy.len, "%s\"%V\";q=%L",
                                  policy.len ? ", " : "",
-                                 &entry->policy->name, limits->limit)
+                                 &entry->policy->name,
+                                 ngx_http_slidewin_header_integer(
+                                                         limits->limit))
                      - policy.data;
 
         /* whole seconds, and a shorter window has none */
@@ -144,7 +155,8 @@ ngx_http_slidewin_header_ietf(ngx_http_request_t *r,
 
         limit.len = ngx_sprintf(limit.data + limit.len, "%s\"%V\";r=%L;t=%L",
                                 limit.len ? ", " : "", &entry->policy->name,
-                                verdict->remaining,
+                                ngx_http_slidewin_header_integer(
+                                                        verdict->remaining),
                                 ngx_http_slidewin_seconds(verdict->more))
                     - limit.data;
     }
@@ -163,26 +175,52 @@ ngx_http_slidewin_header_ietf(ngx_http_request_t *r,
 }
 
 
+/*
+ * Of the one limit that speaks for the request.  Clients wait for the reset:
+ * after a rejection it is what Retry-After says, whoever rejected.
+ */
+
 static ngx_int_t
 ngx_http_slidewin_header_legacy(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx)
 {
-    int64_t        reset;
-    sw_verdict_t  *verdict;
+    int64_t                     reset;
+    sw_verdict_t               *verdict;
+    ngx_http_slidewin_entry_t  *entry, *speaker;
 
-    if (!ngx_http_slidewin_entry_known(ctx->decider)) {
+    speaker = NULL;
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+        if (ngx_http_slidewin_header_shows(entry)
+            && (speaker == NULL
+                || ngx_http_slidewin_outranks(entry, speaker)))
+        {
+            speaker = entry;
+        }
+    }
+
+    if (speaker == NULL) {
         return NGX_OK;
     }
 
-    verdict = ngx_http_slidewin_entry_verdict(ctx->decider);
-    reset = ngx_http_slidewin_seconds(verdict->reset);
+    verdict = ngx_http_slidewin_entry_verdict(speaker);
+
+    reset = (ctx->status == NGX_HTTP_SLIDEWIN_REJECTED)
+                ? ngx_http_slidewin_retry_after(ctx) : SW_NEVER;
+
+    /* more comes no later than all of it, which may be there already */
+
+    if (reset == SW_NEVER) {
+        reset = ngx_http_slidewin_seconds(ngx_min(verdict->more,
+                                                  verdict->reset));
+    }
 
     if (ctx->headers & NGX_HTTP_SLIDEWIN_HEADERS_LEGACY_EPOCH) {
         reset += ngx_time();
     }
 
     if (ngx_http_slidewin_header_number(r, "X-RateLimit-Limit",
-                                        ctx->decider->claim.policy.limit)
+                                        speaker->claim.policy.limit)
         != NGX_OK
         || ngx_http_slidewin_header_number(r, "X-RateLimit-Remaining",
                                            verdict->remaining)
@@ -192,6 +230,25 @@ ngx_http_slidewin_header_legacy(ngx_http_request_t *r,
     }
 
     return ngx_http_slidewin_header_number(r, "X-RateLimit-Reset", reset);
+}
+
+
+/* a client that is told of a dry run slows down for nothing */
+
+static ngx_uint_t
+ngx_http_slidewin_header_shows(ngx_http_slidewin_entry_t *entry)
+{
+    return ngx_http_slidewin_entry_known(entry) && !entry->claim.dry_run
+           && !entry->limit->hidden;
+}
+
+
+/* times need no such care: no window has more than seven digits */
+
+static int64_t
+ngx_http_slidewin_header_integer(int64_t value)
+{
+    return ngx_min(value, NGX_HTTP_SLIDEWIN_INTEGER_MAX);
 }
 
 
@@ -218,7 +275,7 @@ ngx_http_slidewin_header_add(ngx_http_request_t *r, char *name,
 {
     ngx_table_elt_t  *h;
 
-    h = ngx_http_slidewin_header_find(r, name);
+    h = ngx_http_slidewin_header_clear(r, name);
 
     if (h == NULL) {
         h = ngx_list_push(&r->headers_out.headers);
@@ -241,28 +298,43 @@ ngx_http_slidewin_header_add(ngx_http_request_t *r, char *name,
 
 
 /*
- * A filter behind this one may start the header again, with or without what
- * stands in it already.  Ours are known by the address of their name.
+ * An upstream may have sent the field, once or more often, and a filter behind
+ * this one may start the header again with ours in it: all of them go.  Returns
+ * the first, for ours to stand in its place: what headers_out itself points to,
+ * as it does to Cache-Control, is ours then.
  */
 
 static ngx_table_elt_t *
-ngx_http_slidewin_header_find(ngx_http_request_t *r, char *name)
+ngx_http_slidewin_header_clear(ngx_http_request_t *r, char *name)
 {
+    size_t            len;
     ngx_uint_t        i;
     ngx_list_part_t  *part;
-    ngx_table_elt_t  *h;
+    ngx_table_elt_t  *h, *first;
+
+    first = NULL;
+    len = ngx_strlen(name);
 
     for (part = &r->headers_out.headers.part; part; part = part->next) {
         h = part->elts;
 
         for (i = 0; i < part->nelts; i++) {
-            if (h[i].key.data == (u_char *) name) {
-                return &h[i];
+
+            if (h[i].key.len != len
+                || ngx_strncasecmp(h[i].key.data, (u_char *) name, len) != 0)
+            {
+                continue;
+            }
+
+            h[i].hash = 0;
+
+            if (first == NULL) {
+                first = &h[i];
             }
         }
     }
 
-    return NULL;
+    return first;
 }
 
 

@@ -24,6 +24,10 @@ static char *ngx_http_slidewin_limit_statuses(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, sw_statuses_t **set);
 static char *ngx_http_slidewin_limit_delay(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_limit_if(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_limit_headers(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf);
 static char *ngx_http_slidewin_limit_dry_run(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
 
@@ -34,6 +38,8 @@ static const ngx_http_slidewin_param_t  ngx_http_slidewin_limit_params[] = {
     { ngx_string("count="), ngx_http_slidewin_limit_count },
     { ngx_string("reset="), ngx_http_slidewin_limit_reset },
     { ngx_string("delay="), ngx_http_slidewin_limit_delay },
+    { ngx_string("if="), ngx_http_slidewin_limit_if },
+    { ngx_string("headers="), ngx_http_slidewin_limit_headers },
     { ngx_string("dry_run"), ngx_http_slidewin_limit_dry_run },
     { ngx_null_string, NULL }
 };
@@ -244,15 +250,65 @@ ngx_http_slidewin_limit_delay(ngx_conf_t *cf, ngx_str_t *arg,
 {
     ngx_http_slidewin_limit_t  *limit = conf;
 
+    int64_t  number;
+
     if (sw_parse_period((char *) value->data, value->len, &limit->delay)
         != SW_OK || limit->delay > NGX_HTTP_SLIDEWIN_DELAY_MAX)
     {
+        /* delay=5 of limit_req is how many pass before others wait */
+
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid delay \"%V\" in \"slidewin\" "
-                           "directive, it must be a time from 1ms to 1h",
-                           arg);
+                           "directive, it must be a time from 1ms to 1h%s",
+                           arg,
+                           sw_parse_cost((char *) value->data, value->len,
+                                         &number)
+                           == SW_OK
+                               ? " that a request may wait, such as delay=2s, "
+                                 "and not a number of requests"
+                               : "");
         return NGX_CONF_ERROR;
     }
+
+    return NGX_CONF_OK;
+}
+
+
+/* text without a variable would be a forgotten "$" */
+
+static char *
+ngx_http_slidewin_limit_if(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
+    void *conf)
+{
+    ngx_http_slidewin_limit_t  *limit = conf;
+
+    if (ngx_http_script_variables_count(value) == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid condition \"%V\" in \"slidewin\" "
+                           "directive, it must have a variable", arg);
+        return NGX_CONF_ERROR;
+    }
+
+    limit->condition = ngx_http_slidewin_param_compile(cf, value);
+
+    return limit->condition ? NGX_CONF_OK : NGX_CONF_ERROR;
+}
+
+
+static char *
+ngx_http_slidewin_limit_headers(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
+{
+    ngx_http_slidewin_limit_t  *limit = conf;
+
+    if (ngx_strcmp(value->data, "off") != 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid headers \"%V\" in \"slidewin\" "
+                           "directive, it must be \"headers=off\"", arg);
+        return NGX_CONF_ERROR;
+    }
+
+    limit->hidden = 1;
 
     return NGX_CONF_OK;
 }

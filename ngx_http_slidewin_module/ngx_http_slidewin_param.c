@@ -6,8 +6,30 @@
 #include "ngx_http_slidewin_param.h"
 
 
+typedef struct {
+    ngx_str_t                    name;
+    char                        *text;
+} ngx_http_slidewin_hint_t;
+
+
 static const ngx_http_slidewin_param_t *ngx_http_slidewin_param_find(
     const ngx_http_slidewin_param_t *params, ngx_str_t *arg);
+static char *ngx_http_slidewin_param_unknown(ngx_conf_t *cf,
+    const ngx_http_slidewin_param_t *params, ngx_str_t *arg);
+static ngx_uint_t ngx_http_slidewin_param_secret(u_char *p, u_char *last);
+
+
+/* what limit_req has and slidewin does otherwise */
+
+static const ngx_http_slidewin_hint_t  ngx_http_slidewin_hints[] = {
+    { ngx_string("burst="),
+      "there is no burst: all of the limit may be used at once, and "
+      "delay=<time> of \"slidewin\" lets a request above it wait" },
+    { ngx_string("nodelay"),
+      "it is not needed: no request waits without delay=<time> of "
+      "\"slidewin\"" },
+    { ngx_null_string, NULL }
+};
 
 
 char *
@@ -26,10 +48,7 @@ ngx_http_slidewin_params_set(ngx_conf_t *cf, ngx_uint_t first,
         param = ngx_http_slidewin_param_find(params, &args[i]);
 
         if (param == NULL) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid parameter \"%V\" in \"%V\" "
-                               "directive", &args[i], &args[0]);
-            return NGX_CONF_ERROR;
+            return ngx_http_slidewin_param_unknown(cf, params, &args[i]);
         }
 
         for (j = first; j < i; j++) {
@@ -73,6 +92,130 @@ ngx_http_slidewin_param_find(const ngx_http_slidewin_param_t *params,
     }
 
     return NULL;
+}
+
+
+static char *
+ngx_http_slidewin_param_unknown(ngx_conf_t *cf,
+    const ngx_http_slidewin_param_t *params, ngx_str_t *arg)
+{
+    u_char                           *p, *last;
+    u_char                            text[NGX_MAX_CONF_ERRSTR];
+    ngx_str_t                        *args, *shown;
+    const ngx_http_slidewin_hint_t   *hint;
+    const ngx_http_slidewin_param_t  *param;
+
+    args = cf->args->elts;
+    p = text;
+    last = text + sizeof(text);
+
+    for (hint = ngx_http_slidewin_hints; hint->text; hint++) {
+        if (arg->len >= hint->name.len
+            && ngx_strncmp(arg->data, hint->name.data, hint->name.len) == 0)
+        {
+            p = ngx_slprintf(p, last, "%s", hint->text);
+            break;
+        }
+    }
+
+    if (hint->text == NULL) {
+        for (param = params; param->set; param++) {
+            p = ngx_slprintf(p, last, "%s%V",
+                             param == params ? "it must be one of " : ", ",
+                             &param->name);
+        }
+    }
+
+    shown = ngx_http_slidewin_param_shown(cf, arg);
+    if (shown == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid parameter \"%V\" in \"%V\" directive, %*s",
+                       shown, &args[0], (size_t) (p - text), text);
+
+    return NGX_CONF_ERROR;
+}
+
+
+ngx_str_t *
+ngx_http_slidewin_param_shown(ngx_conf_t *cf, ngx_str_t *arg)
+{
+    u_char     *p, *from, *end, *last;
+    ngx_str_t  *shown;
+
+    from = arg->data;
+    end = from;
+    last = arg->data + arg->len;
+
+    while (end < last && *end != '=' && *end != ':') {
+        end++;
+    }
+
+    if (end == last || !ngx_http_slidewin_param_secret(from, end)) {
+
+        /* the last "@" ends what comes before the host of a URL */
+
+        for (p = from; p < last; p++) {
+            if (*p == '@') {
+                from = p;
+            }
+        }
+
+        end = ngx_strlchr(from, last, '=');
+
+        if (end == NULL || !ngx_http_slidewin_param_secret(from, end)) {
+            end = last;
+        }
+    }
+
+    shown = ngx_palloc(cf->pool, sizeof(ngx_str_t));
+    if (shown == NULL) {
+        return NULL;
+    }
+
+    shown->data = ngx_pnalloc(cf->pool, arg->len + 2 * (sizeof("...") - 1));
+    if (shown->data == NULL) {
+        return NULL;
+    }
+
+    p = ngx_sprintf(shown->data, "%s%*s", from > arg->data ? "..." : "",
+                    (size_t) (end - from), from);
+
+    if (end < last) {
+        p = ngx_sprintf(p, "%c...", *end);
+    }
+
+    shown->len = p - shown->data;
+
+    return shown;
+}
+
+
+/* whether a name, misspelled perhaps, is that of something secret */
+
+static ngx_uint_t
+ngx_http_slidewin_param_secret(u_char *p, u_char *last)
+{
+    ngx_uint_t  i;
+
+    static const ngx_str_t  words[] = {
+        ngx_string("pas"),
+        ngx_string("pw"),
+        ngx_string("auth"),
+        ngx_string("secret"),
+        ngx_string("token"),
+        ngx_string("cred")
+    };
+
+    for (i = 0; i < sizeof(words) / sizeof(ngx_str_t); i++) {
+        if (ngx_strlcasestrn(p, last, words[i].data, words[i].len - 1)) {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 

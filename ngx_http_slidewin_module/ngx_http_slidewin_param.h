@@ -25,6 +25,9 @@ typedef struct {
 char *ngx_http_slidewin_params_set(ngx_conf_t *cf, ngx_uint_t first,
     const ngx_http_slidewin_param_t *params, void *conf);
 
+/* an argument as the log may have it: without a password */
+ngx_str_t *ngx_http_slidewin_param_shown(ngx_conf_t *cf, ngx_str_t *arg);
+
 ngx_http_complex_value_t *ngx_http_slidewin_param_compile(ngx_conf_t *cf,
     ngx_str_t *value);
 

@@ -271,8 +271,8 @@ ngx_http_slidewin_policy_rate(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
     {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid rate \"%V\" in \"slidewin_zone\" "
-                           "directive, it must be <count>r/<period>, such "
-                           "as 5r/m or 100r/10s", arg);
+                           "directive, %s", arg,
+                           sw_rate_error((char *) value->data, value->len));
         return NGX_CONF_ERROR;
     }
 

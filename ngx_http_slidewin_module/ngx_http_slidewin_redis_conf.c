@@ -161,32 +161,26 @@ static char *
 ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
     ngx_http_slidewin_redis_t *redis)
 {
-    size_t                             len;
     sw_url_t                           url;
+    ngx_str_t                         *shown;
     const char                        *error;
     ngx_http_slidewin_redis_access_t  *access;
 
     error = sw_url_parse(&url, (char *) value->data, value->len);
 
-    /* a password is not for the log, and the last "@" ends it */
-
-    for (len = 0;
-         len < value->len && value->data[value->len - len - 1] != '@';
-         len++)
-    {
-        /* void */
-    }
-
     if (error) {
+        shown = ngx_http_slidewin_param_shown(cf, value);
+        if (shown == NULL) {
+            return NGX_CONF_ERROR;
+        }
+
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid %s in \"%s%*s\", it must be redis[s]://"
+                           "invalid %s in \"%V\", it must be redis[s]://"
                            "[user[:password]@]host[:port][/database], "
                            "redis[s]-sentinel://[user[:password]@]host[:port]"
                            "[,...]/master[/database], "
                            "redis[s]-cluster://[user[:password]@]host[:port]"
-                           "[,...] or unix:/path[?db=database]", error,
-                           len < value->len ? "...@" : "", len,
-                           value->data + value->len - len);
+                           "[,...] or unix:/path[?db=database]", error, shown);
         return NGX_CONF_ERROR;
     }
 

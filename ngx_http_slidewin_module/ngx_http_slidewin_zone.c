@@ -1355,7 +1355,8 @@ ngx_http_slidewin_zone_init(ngx_shm_zone_t *shm_zone, void *data)
         {
             ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
                           "slidewin \"%V\" uses the \"%V\" key while "
-                          "previously it used the \"%V\" key",
+                          "previously it used the \"%V\" key, give the "
+                          "zone another name or restart nginx",
                           &zone->name, &zone->key, &old->key);
             return NGX_ERROR;
         }

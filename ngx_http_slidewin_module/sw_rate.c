@@ -22,6 +22,19 @@ static const sw_unit_t  sw_units[] = {
 };
 
 
+static size_t
+sw_digits(const char *text, size_t len)
+{
+    size_t  n;
+
+    for (n = 0; n < len && text[n] >= '0' && text[n] <= '9'; n++) {
+        /* void */
+    }
+
+    return n;
+}
+
+
 int
 sw_parse_count(const char *text, size_t len, int64_t max, int64_t *count)
 {
@@ -56,17 +69,28 @@ sw_parse_count(const char *text, size_t len, int64_t max, int64_t *count)
 
 
 int
+sw_parse_cost(const char *text, size_t len, int64_t *cost)
+{
+    if (len == 0 || sw_digits(text, len) < len) {
+        return SW_ERROR;
+    }
+
+    if (sw_parse_count(text, len, SW_PRODUCT_MAX, cost) != SW_OK) {
+        *cost = SW_COST_NEVER;
+    }
+
+    return SW_OK;
+}
+
+
+int
 sw_parse_period(const char *text, size_t len, int64_t *ms)
 {
     size_t            digits;
     int64_t           count;
     const sw_unit_t  *unit;
 
-    for (digits = 0; digits < len; digits++) {
-        if (text[digits] < '0' || text[digits] > '9') {
-            break;
-        }
-    }
+    digits = sw_digits(text, len);
 
     for (unit = sw_units; unit->name; unit++) {
         if (len - digits == strlen(unit->name)
@@ -133,6 +157,37 @@ sw_parse_rate(const char *text, size_t len, int64_t *limit, int64_t *window)
     *window = period;
 
     return SW_OK;
+}
+
+
+const char *
+sw_rate_error(const char *text, size_t len)
+{
+    size_t   digits, decimals;
+    int64_t  count;
+
+    digits = sw_digits(text, len);
+    decimals = 0;
+
+    if (digits < len && text[digits] == '.') {
+        decimals = 1 + sw_digits(text + digits + 1, len - digits - 1);
+    }
+
+    if (len - digits - decimals >= 2
+        && memcmp(text + digits + decimals, "r/", 2) == 0)
+    {
+        if (decimals) {
+            return "the count must be a whole number, the period may have "
+                   "one too: 1.5r/s is 3r/2s";
+        }
+
+        if (sw_parse_count(text, digits, 0, &count) == SW_OK) {
+            return "the count must be at least 1, \"deny all\" refuses "
+                   "everybody";
+        }
+    }
+
+    return "it must be <count>r/<period>, such as 5r/m or 100r/10s";
 }
 
 

@@ -38,7 +38,8 @@ sw_policy_error(const sw_policy_t *policy)
     }
 
     if (policy->algorithm == SW_LOG && policy->limit > SW_LOG_LIMIT_MAX) {
-        return "the limit of a log must be below 2^32";
+        return "the limit of a log must be at most 100000, "
+               "algorithm=strict has no such bound";
     }
 
     if (policy->algorithm == SW_STRICT) {

@@ -18,7 +18,7 @@
 
 #define SW_WINDOW_MAX    4294967295LL            /* a window fits 32 bits */
 #define SW_PRODUCT_MAX   ((1LL << 53) - 1)       /* limit * window */
-#define SW_LOG_LIMIT_MAX 4294967295LL            /* an entry's units too */
+#define SW_LOG_LIMIT_MAX 100000                  /* entries to look through */
 #define SW_SLICES_MAX    100
 #define SW_SLICES        16
 

@@ -1,5 +1,6 @@
-# cost= is how many units a request takes: 0 peeks, what is no number costs 1,
-# and more than the limit can never pass.
+# cost= is how many units a request takes: 0 peeks, more than the limit can
+# never pass, however many digits it has, and of what is no number on_error
+# decides.
 
 use Test::Nginx::Socket 'no_plan';
 
@@ -169,57 +170,127 @@ body", "GET /t", "GET /t"]
 
 
 
-=== TEST 11: a negative number costs 1 and gives no credit
+=== TEST 11: digits that fit no number can never pass and take nothing
 --- config
     location /t { slidewin zone=log cost=$arg_cost; empty_gif; }
 --- request eval
-["GET /t?cost=-1", "GET /t?cost=-5"]
+["GET /t?cost=9007199254740992", "GET /t?cost=9223372036854775808",
+ "GET /t?cost=18446744073709551617", "GET /t?cost=99999999999999999999",
+ "GET /t?cost=" . (9 x 1000)]
+--- error_code eval
+[429, 429, 429, 429, 429]
 --- response_headers eval
-["X-Limit: PASSED 4", "X-Limit: PASSED 3"]
---- error_log eval
-qr/\[error\] .*invalid cost "-[15]" for slidewin zone "log", it must be a whole number: 1 is taken/
+[("X-Limit: REJECTED 5\n!Retry-After") x 5]
+--- error_log
+its cost 9007199254740992 is above the limit 5: it can never pass
 
 
 
-=== TEST 12: what is no number costs 1
+=== TEST 12: they are above the largest limit there is
+--- http_config
+    slidewin_zone $remote_addr zone=most:1m rate=9007199254740991r/ms algorithm=fixed;
+--- config
+    location /t { slidewin zone=most cost=$arg_cost; empty_gif; }
+--- request eval
+["GET /t?cost=9007199254740992", "GET /t?cost=99999999999999999999"]
+--- error_code eval
+[429, 429]
+--- response_headers eval
+["!Retry-After", "!Retry-After"]
+
+
+
+=== TEST 13: what is no number is refused as on_error=local has nothing to count
 --- config
     location /t { slidewin zone=other cost=$arg_cost; empty_gif; }
 --- request eval
-["GET /t?cost=abc", "GET /t?cost=1e9", "GET /t?cost=2.5", "GET /t?cost=+2",
+["GET /t?cost=abc", "GET /t?cost=1e9", "GET /t?cost=2.5", "GET /t?cost=+100",
  "GET /t?cost=2x", "GET /t?cost=%202", "GET /t?cost=0x10",
- "GET /t?cost=99999999999999999999", "GET /t?cost=9007199254740992"]
+ "GET /t?cost=%31%30%30", "GET /t?cost=-1", "GET /t?cost=-5"]
+--- error_code eval
+[(503) x 10]
+--- response_headers_like eval
+[("X-Limit: ERROR_REJECTED\\s*") x 10]
 --- response_headers eval
-[map { "X-Limit: PASSED $_" } 99, 98, 97, 96, 95, 94, 93, 92, 91]
+[("!Retry-After") x 10]
 --- error_log eval
-qr/\[error\] .*invalid cost "[^"]+" for slidewin zone "other", it must be a whole number: 1 is taken/
+qr/\[error\] .*invalid cost "[^"]+" for slidewin zone "other", it must be a whole number, client: /
 
 
 
-=== TEST 13: an empty value costs 1
+=== TEST 14: an empty value, and one that is not there
 --- config
     location /t { slidewin zone=log cost=$arg_cost; empty_gif; }
 --- request eval
 ["GET /t?cost=", "GET /t"]
---- response_headers eval
-["X-Limit: PASSED 4", "X-Limit: PASSED 3"]
+--- error_code eval
+[503, 503]
 --- error_log eval
-qr/\[error\] .*invalid cost "" for slidewin zone "log", it must be a whole number: 1 is taken/
+qr/\[error\] .*invalid cost "" for slidewin zone "log", it must be a whole number, client: /
 
 
 
-=== TEST 14: of a long value the log has the beginning
+=== TEST 15: what is no number, and on_error=open
+--- http_config
+    slidewin_zone $remote_addr zone=open:1m rate=1r/h algorithm=log on_error=open;
+    slidewin_zone $remote_addr zone=closed:1m rate=1r/h algorithm=log on_error=closed;
+--- config
+    location /open { slidewin zone=open cost=$arg_cost; empty_gif; }
+    location /closed { slidewin zone=closed cost=$arg_cost; empty_gif; }
+--- request eval
+["GET /open?cost=abc", "GET /open?cost=-1", "GET /open?cost=1",
+ "GET /open?cost=1", "GET /open?cost=", "GET /closed?cost=abc",
+ "GET /closed?cost=1"]
+--- error_code eval
+[200, 200, 200, 429, 200, 503, 200]
+--- response_headers_like eval
+["X-Limit: ERROR_PASSED\\s*", "X-Limit: ERROR_PASSED\\s*",
+ "X-Limit: PASSED 0", "X-Limit: REJECTED 0", "X-Limit: ERROR_PASSED\\s*",
+ "X-Limit: ERROR_REJECTED\\s*", "X-Limit: PASSED 0"]
+
+
+
+=== TEST 16: it takes nothing of the other limits
+--- config
+    location /t {
+        slidewin zone=log;
+        slidewin zone=other cost=$arg_cost;
+        empty_gif;
+    }
+    location /log { slidewin zone=log cost=0; empty_gif; }
+--- request eval
+["GET /t?cost=abc", "GET /t?cost=99999999999999999999", "GET /log"]
+--- error_code eval
+[503, 429, 200]
+--- response_headers_like eval
+["X-Limit: ERROR_REJECTED\\s*", "X-Limit: REJECTED 100", "X-Limit: PASSED 5"]
+
+
+
+=== TEST 17: a dry run of it rejects nobody
+--- config
+    location /t { slidewin zone=log cost=$arg_cost dry_run; empty_gif; }
+--- request eval
+["GET /t?cost=abc", "GET /t?cost=99999999999999999999"]
+--- error_code eval
+[200, 200]
+--- response_headers_like eval
+[("X-Limit: REJECTED_DRY_RUN.*") x 2]
+
+
+
+=== TEST 18: of a long value the log has the beginning
 --- config
     location /t { slidewin zone=log cost=$arg_cost; empty_gif; }
 --- request eval
 "GET /t?cost=" . ("x" x 3000)
---- response_headers
-X-Limit: PASSED 4
+--- error_code: 503
 --- error_log eval
 qr/invalid cost "x{64}" for slidewin zone "log"/
 
 
 
-=== TEST 15: a good number says nothing
+=== TEST 19: a good number says nothing
 --- config
     location /t { slidewin zone=log cost=$arg_cost; empty_gif; }
 --- request eval
@@ -232,7 +303,7 @@ invalid cost
 
 
 
-=== TEST 16: each limit has its own cost
+=== TEST 20: each limit has its own cost
 --- config
     location /t {
         slidewin zone=log cost=2;

@@ -184,8 +184,10 @@ sub agrees {
 
         push @wrong, 'other figures in the fields'
             if join(' ', map { $header->{"x-ratelimit-$_"} // '-' }
-                         qw(limit remaining reset))
-               ne "$page->{limit} $page->{remaining} $page->{reset}";
+                         qw(limit remaining))
+               ne "$page->{limit} $page->{remaining}"
+               || $retry
+                  && ($header->{'x-ratelimit-reset'} // '') ne $retry;
 
         $seen{$retry}++;
     }

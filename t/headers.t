@@ -371,3 +371,145 @@ GET /t?k=a
 X-Upstream: yes
 RateLimit: "one";r=3;t=3600
 RateLimit-Policy: "one";q=3;w=3600
+
+
+
+=== TEST 19: a dry run is in no field
+--- http_config
+    slidewin_zone $arg_k zone=rehearsed:1m rate=1r/h algorithm=log;
+--- config
+    slidewin_headers ietf legacy;
+    location /one { slidewin zone=rehearsed dry_run; empty_gif; }
+    location /all { slidewin_dry_run on; slidewin zone=rehearsed; empty_gif; }
+--- request eval
+["GET /one?k=a", "GET /one?k=a", "GET /all?k=b", "GET /all?k=b"]
+--- error_code eval
+[200, 200, 200, 200]
+--- raw_response_headers_unlike eval
+[("(?i)ratelimit|retry-after") x 4]
+
+
+
+=== TEST 20: a dry run beside a limit: the fields are the limit's
+--- http_config
+    slidewin_zone $arg_k zone=rehearsed:1m rate=1r/d algorithm=log;
+--- config
+    slidewin_headers ietf legacy;
+    location /t {
+        slidewin zone=rehearsed dry_run;
+        slidewin zone=one;
+        empty_gif;
+    }
+--- request eval
+["GET /t?k=a", "GET /t?k=a", "GET /t?k=a", "GET /t?k=a"]
+--- error_code eval
+[200, 200, 200, 429]
+--- response_headers_like eval
+[map { "RateLimit-Policy: \"one\";q=3;w=3600\nX-RateLimit-Limit: 3
+RateLimit: \"one\";r=$_;t=3\\d{3}\nX-RateLimit-Remaining: $_
+X-RateLimit-Reset: 3\\d{3}" } 2, 1, 0, 0]
+
+
+
+=== TEST 21: headers=off keeps a limit out of them, but not out of Retry-After
+--- http_config
+    slidewin_zone all zone=cap:1m rate=2r/d algorithm=log;
+--- config
+    slidewin_headers ietf legacy;
+    location /t {
+        slidewin zone=one;
+        slidewin zone=cap headers=off;
+        empty_gif;
+    }
+    location /cap { slidewin zone=cap headers=off; empty_gif; }
+--- request eval
+["GET /t?k=a", "GET /t?k=a", "GET /t?k=a", "GET /cap"]
+--- error_code eval
+[200, 200, 429, 429]
+--- response_headers_like eval
+["RateLimit-Policy: \"one\";q=3;w=3600\nRateLimit: \"one\";r=2;t=3\\d{3}
+X-RateLimit-Limit: 3\nX-RateLimit-Remaining: 2\nX-RateLimit-Reset: 3\\d{3}",
+ "RateLimit-Policy: \"one\";q=3;w=3600\nRateLimit: \"one\";r=1;t=3\\d{3}
+X-RateLimit-Limit: 3\nX-RateLimit-Remaining: 1\nX-RateLimit-Reset: 3\\d{3}",
+ "RateLimit-Policy: \"one\";q=3;w=3600\nRateLimit: \"one\";r=1;t=3\\d{3}
+X-RateLimit-Limit: 3\nX-RateLimit-Remaining: 1\nX-RateLimit-Reset: 8\\d{4}
+Retry-After: 8\\d{4}",
+ "Retry-After: 8\\d{4}"]
+--- raw_response_headers_unlike eval
+["cap", "cap", "cap", "(?i)ratelimit"]
+
+
+
+=== TEST 22: the reset is when more comes back, not when all does
+--- http_config
+    slidewin_zone $arg_k zone=days:1m rate=2r/2d;
+--- config
+    slidewin_headers ietf legacy;
+    location /t { slidewin zone=days cost=$arg_c; empty_gif; }
+    location /variable {
+        slidewin zone=days cost=0;
+        add_header X-Reset "$slidewin_reset";
+        empty_gif;
+    }
+--- request eval
+["GET /t?k=a&c=2", "GET /t?k=a&c=1", "GET /variable?k=a"]
+--- error_code eval
+[200, 429, 200]
+--- response_headers_like eval
+["RateLimit: \"days\";r=0;t=(\\d+)\nX-RateLimit-Reset: \\d+",
+ "RateLimit: \"days\";r=0;t=(\\d+)\nX-RateLimit-Reset: \\d+",
+ "X-Reset: \\d+"]
+--- raw_response_headers_like eval
+["(?s)RateLimit: \"days\";r=0;t=(\\d+)\r\n.*X-RateLimit-Reset: \\1\r\n",
+ "(?s)Retry-After: (\\d+)\r\n.*X-RateLimit-Reset: \\1\r\n",
+ "(?s)X-RateLimit-Reset: (\\d+)\r\n.*X-Reset: (?!\\1\r\n)"]
+
+
+
+=== TEST 23: on a rejection of more than one unit it is what Retry-After says
+--- config
+    slidewin_headers legacy;
+    location /t { slidewin zone=one cost=$arg_c; empty_gif; }
+--- request eval
+["GET /t?k=a&c=2", "GET /t?k=a&c=3", "GET /t?k=a&c=4"]
+--- error_code eval
+[200, 429, 429]
+--- raw_response_headers_like eval
+["X-RateLimit-Remaining: 1\r\nX-RateLimit-Reset: 3\\d{3}\r\n",
+ "(?s)Retry-After: (\\d+)\r\n.*X-RateLimit-Reset: \\1\r\n",
+ "X-RateLimit-Remaining: 1\r\nX-RateLimit-Reset: 3\\d{3}\r\n"]
+
+
+
+=== TEST 24: the same as a time of day
+--- config
+    slidewin_headers legacy=epoch;
+    location /t { slidewin zone=one cost=3; empty_gif; }
+--- request eval
+["GET /t?k=a", "GET /t?k=a"]
+--- error_code eval
+[200, 429]
+--- response_headers_like eval
+[("X-RateLimit-Reset: (?:"
+  . CORE::join('|', map { $^T + 3600 + $_ } -1 .. 300) . ")") x 2]
+
+
+
+=== TEST 25: numbers of more than 15 digits are cut to what a field may have
+--- http_config
+    slidewin_zone $arg_k zone=most:1m rate=9007199254740991r/ms algorithm=fixed;
+    slidewin_zone $arg_k zone=just:1m rate=999999999999999r/ms algorithm=fixed;
+    slidewin_zone $arg_k zone=above:1m rate=1000000000000000r/ms algorithm=strict slices=1;
+--- config
+    slidewin_headers ietf legacy;
+    location /t {
+        slidewin zone=most cost=0;
+        slidewin zone=just cost=0;
+        slidewin zone=above cost=0;
+        empty_gif;
+    }
+--- request
+GET /t?k=a
+--- response_headers
+RateLimit-Policy: "most";q=999999999999999, "just";q=999999999999999, "above";q=999999999999999
+RateLimit: "most";r=999999999999999;t=1, "just";r=999999999999999;t=1, "above";r=999999999999999;t=1

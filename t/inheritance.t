@@ -296,7 +296,7 @@ __DATA__
 [200, 503, 503, 403, 200, 503]
 --- response_headers eval
 ["X-RateLimit-Limit: 1", "X-RateLimit-Limit: 1", "X-RateLimit-Limit: 2",
- "!X-RateLimit-Limit", "X-RateLimit-Limit: 1", "X-RateLimit-Limit: 1"]
+ "!X-RateLimit-Limit", "!X-RateLimit-Limit", "X-RateLimit-Limit: 1"]
 
 
 

@@ -119,7 +119,7 @@ slidewin zone=two;
     location /t {
         slidewin one;
     }
---- emerg: invalid parameter "one" in "slidewin" directive
+--- emerg: invalid parameter "one" in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run
 
 
 
@@ -149,7 +149,7 @@ slidewin zone=two;
     location /t {
         slidewin zone=one foo=bar;
     }
---- emerg: invalid parameter "foo=bar" in "slidewin" directive
+--- emerg: invalid parameter "foo=bar" in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run
 
 
 
@@ -159,7 +159,7 @@ slidewin zone=two;
     location /t {
         slidewin zone=one nodelay;
     }
---- emerg: invalid parameter "nodelay" in "slidewin" directive
+--- emerg: invalid parameter "nodelay" in "slidewin" directive, it is not needed: no request waits without delay=<time> of "slidewin"
 
 
 
@@ -169,7 +169,7 @@ slidewin zone=two;
     location /t {
         slidewin zone=one dry_run=on;
     }
---- emerg: invalid parameter "dry_run=on" in "slidewin" directive
+--- emerg: invalid parameter "dry_run=on" in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run
 
 
 
@@ -289,7 +289,7 @@ slidewin zone=two;
     location /t {
         slidewin zone=one off;
     }
---- emerg: invalid parameter "off" in "slidewin" directive
+--- emerg: invalid parameter "off" in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run
 
 
 
@@ -299,7 +299,7 @@ slidewin zone=two;
     location /t {
         slidewin on;
     }
---- emerg: invalid parameter "on" in "slidewin" directive
+--- emerg: invalid parameter "on" in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run
 
 
 
@@ -718,7 +718,7 @@ slidewin zone=two;
     location /t {
         slidewin zone=one count;
     }
---- emerg: invalid parameter "count" in "slidewin" directive
+--- emerg: invalid parameter "count" in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run
 
 
 
@@ -788,7 +788,7 @@ slidewin zone=two;
     location /t {
         slidewin zone=one reset;
     }
---- emerg: invalid parameter "reset" in "slidewin" directive
+--- emerg: invalid parameter "reset" in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run
 
 
 
@@ -858,7 +858,7 @@ slidewin zone=two;
     location /t {
         slidewin zone=one delay=0;
     }
---- emerg: invalid delay "delay=0" in "slidewin" directive, it must be a time from 1ms to 1h
+--- emerg: invalid delay "delay=0" in "slidewin" directive, it must be a time from 1ms to 1h that a request may wait, such as delay=2s, and not a number of requests
 
 
 
@@ -928,7 +928,7 @@ slidewin zone=two;
     location /t {
         slidewin zone=one delay=5;
     }
---- emerg: invalid delay "delay=5" in "slidewin" directive, it must be a time from 1ms to 1h
+--- emerg: invalid delay "delay=5" in "slidewin" directive, it must be a time from 1ms to 1h that a request may wait, such as delay=2s, and not a number of requests
 
 
 
@@ -978,7 +978,7 @@ slidewin zone=two;
     location /t {
         slidewin zone=one delay;
     }
---- emerg: invalid parameter "delay" in "slidewin" directive
+--- emerg: invalid parameter "delay" in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run
 
 
 
@@ -989,3 +989,154 @@ slidewin zone=two;
         slidewin zone=one delay=1s delay=2s;
     }
 --- emerg: duplicate parameter "delay=2s" in "slidewin" directive
+
+
+
+=== TEST 98: the burst of limit_req
+--- zone: $remote_addr zone=one:1m rate=5r/m;
+--- config
+    location /t {
+        slidewin zone=one burst=20;
+    }
+--- emerg: invalid parameter "burst=20" in "slidewin" directive, there is no burst: all of the limit may be used at once, and delay=<time> of "slidewin" lets a request above it wait
+
+
+
+=== TEST 99: burst and nodelay
+--- zone: $remote_addr zone=one:1m rate=5r/m;
+--- config
+    location /t {
+        slidewin zone=one burst=20 nodelay;
+    }
+--- emerg: invalid parameter "burst=20" in "slidewin" directive, there is no burst: all of the limit may be used at once, and delay=<time> of "slidewin" lets a request above it wait
+
+
+
+=== TEST 100: if: nothing
+--- zone: $remote_addr zone=one:1m rate=5r/m;
+--- config
+    location /t {
+        slidewin zone=one if=;
+    }
+--- emerg: invalid condition "if=" in "slidewin" directive, it must have a variable
+
+
+
+=== TEST 101: if: no variable
+--- zone: $remote_addr zone=one:1m rate=5r/m;
+--- config
+    location /t {
+        slidewin zone=one if=limited;
+    }
+--- emerg: invalid condition "if=limited" in "slidewin" directive, it must have a variable
+
+
+
+=== TEST 102: if: an unknown variable
+--- zone: $remote_addr zone=one:1m rate=5r/m;
+--- config
+    location /t {
+        slidewin zone=one if=$nosuch;
+    }
+--- emerg: unknown "nosuch" variable
+--- nowhere
+
+
+
+=== TEST 103: if: half a variable
+--- zone: $remote_addr zone=one:1m rate=5r/m;
+--- config
+    location /t {
+        slidewin zone=one if=$;
+    }
+--- emerg: invalid variable name
+
+
+
+=== TEST 104: if twice
+--- zone: $remote_addr zone=one:1m rate=5r/m;
+--- config
+    location /t {
+        slidewin zone=one if=$arg_a if=$arg_a;
+    }
+--- emerg: duplicate parameter "if=$arg_a" in "slidewin" directive
+
+
+
+=== TEST 105: if without a value
+--- zone: $remote_addr zone=one:1m rate=5r/m;
+--- config
+    location /t {
+        slidewin zone=one if;
+    }
+--- emerg: invalid parameter "if" in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run
+
+
+
+=== TEST 106: headers: on
+--- zone: $remote_addr zone=one:1m rate=5r/m;
+--- config
+    location /t {
+        slidewin zone=one headers=on;
+    }
+--- emerg: invalid headers "headers=on" in "slidewin" directive, it must be "headers=off"
+
+
+
+=== TEST 107: headers: nothing
+--- zone: $remote_addr zone=one:1m rate=5r/m;
+--- config
+    location /t {
+        slidewin zone=one headers=;
+    }
+--- emerg: invalid headers "headers=" in "slidewin" directive, it must be "headers=off"
+
+
+
+=== TEST 108: headers: a form
+--- zone: $remote_addr zone=one:1m rate=5r/m;
+--- config
+    location /t {
+        slidewin zone=one headers=ietf;
+    }
+--- emerg: invalid headers "headers=ietf" in "slidewin" directive, it must be "headers=off"
+
+
+
+=== TEST 109: headers: more than off
+--- zone: $remote_addr zone=one:1m rate=5r/m;
+--- config
+    location /t {
+        slidewin zone=one headers=offline;
+    }
+--- emerg: invalid headers "headers=offline" in "slidewin" directive, it must be "headers=off"
+
+
+
+=== TEST 110: headers twice
+--- zone: $remote_addr zone=one:1m rate=5r/m;
+--- config
+    location /t {
+        slidewin zone=one headers=off headers=off;
+    }
+--- emerg: duplicate parameter "headers=off" in "slidewin" directive
+
+
+
+=== TEST 111: headers without a value
+--- zone: $remote_addr zone=one:1m rate=5r/m;
+--- config
+    location /t {
+        slidewin zone=one headers;
+    }
+--- emerg: invalid parameter "headers" in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run
+
+
+
+=== TEST 112: a secret is not for the log
+--- zone: $remote_addr zone=one:1m rate=5r/m;
+--- config
+    location /t {
+        slidewin zone=one password=s3cret;
+    }
+--- emerg: invalid parameter "password=..." in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run

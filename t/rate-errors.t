@@ -70,7 +70,7 @@ __DATA__
 
 === TEST 11: a count of 0
 --- zone: $remote_addr zone=one:1m rate=0r/s;
---- emerg: invalid rate "rate=0r/s" in "slidewin_zone" directive, it must be <count>r/<period>, such as 5r/m or 100r/10s
+--- emerg: invalid rate "rate=0r/s" in "slidewin_zone" directive, the count must be at least 1, "deny all" refuses everybody
 
 
 
@@ -88,7 +88,7 @@ __DATA__
 
 === TEST 14: half a request
 --- zone: $remote_addr zone=one:1m rate=1.5r/s;
---- emerg: invalid rate "rate=1.5r/s" in "slidewin_zone" directive, it must be <count>r/<period>, such as 5r/m or 100r/10s
+--- emerg: invalid rate "rate=1.5r/s" in "slidewin_zone" directive, the count must be a whole number, the period may have one too: 1.5r/s is 3r/2s
 
 
 
@@ -260,9 +260,9 @@ __DATA__
 
 
 
-=== TEST 43: a log of 2^32
---- zone: $remote_addr zone=one:1m rate=4294967296r/s algorithm=log;
---- emerg: invalid rate "rate=4294967296r/s" in "slidewin_zone" directive, the limit of a log must be below 2^32
+=== TEST 43: a log of more than it may have
+--- zone: $remote_addr zone=one:10m rate=100001r/s algorithm=log;
+--- emerg: invalid rate "rate=100001r/s" in "slidewin_zone" directive, the limit of a log must be at most 100000, algorithm=strict has no such bound
 
 
 
@@ -279,8 +279,8 @@ __DATA__
 
 
 === TEST 46: a log too large for a larger zone, said before the zone
---- zone: $remote_addr algorithm=log rate=10000000r/h zone=one:10m;
---- emerg: zone "zone=one:10m" is too small, the log of one client may take 78126K
+--- zone: $remote_addr algorithm=log rate=100000r/h zone=one:1m;
+--- emerg: zone "zone=one:1m" is too small, the log of one client may take 782K
 
 
 
@@ -294,3 +294,47 @@ __DATA__
 === TEST 48: a variable without a name
 --- zone: $remote_addr zone=one:1m rate=$;
 --- emerg: invalid variable name
+
+
+
+=== TEST 49: less than one
+--- zone: $remote_addr zone=one:1m rate=0.5r/m;
+--- emerg: invalid rate "rate=0.5r/m" in "slidewin_zone" directive, the count must be a whole number, the period may have one too: 1.5r/s is 3r/2s
+
+
+
+=== TEST 50: no whole part
+--- zone: $remote_addr zone=one:1m rate=.5r/s;
+--- emerg: invalid rate "rate=.5r/s" in "slidewin_zone" directive, the count must be a whole number, the period may have one too: 1.5r/s is 3r/2s
+
+
+
+=== TEST 51: no decimals
+--- zone: $remote_addr zone=one:1m rate=5.r/s;
+--- emerg: invalid rate "rate=5.r/s" in "slidewin_zone" directive, the count must be a whole number, the period may have one too: 1.5r/s is 3r/2s
+
+
+
+=== TEST 52: zeros
+--- zone: $remote_addr zone=one:1m rate=000r/m;
+--- emerg: invalid rate "rate=000r/m" in "slidewin_zone" directive, the count must be at least 1, "deny all" refuses everybody
+
+
+
+=== TEST 53: half a request in no period
+--- zone: $remote_addr zone=one:1m rate=1.5;
+--- emerg: invalid rate "rate=1.5" in "slidewin_zone" directive, it must be <count>r/<period>, such as 5r/m or 100r/10s
+
+
+
+=== TEST 54: half a second
+--- zone: $remote_addr zone=one:1m rate=5r/0.5s;
+--- emerg: invalid rate "rate=5r/0.5s" in "slidewin_zone" directive, it must be <count>r/<period>, such as 5r/m or 100r/10s
+
+
+
+=== TEST 55: a log of more than it may have, in a Redis
+--- http_config
+    slidewin_redis redis://127.0.0.1:1;
+    slidewin_zone $remote_addr zone=one:10m rate=1000000r/d algorithm=log;
+--- emerg: invalid rate "rate=1000000r/d" in "slidewin_zone" directive, the limit of a log must be at most 100000, algorithm=strict has no such bound

@@ -289,7 +289,25 @@ invalid rate "9007199254741r/s" of slidewin zone "a", the limit times the period
 
 
 
-=== TEST 17: of a long value the log has the beginning
+=== TEST 17: a limit that no log may have
+--- http_config
+    slidewin_zone $remote_addr zone=log:10m rate=$arg_rate algorithm=log;
+    slidewin_zone $remote_addr zone=open:10m rate=$arg_rate algorithm=log on_error=open;
+--- config
+    location /log { slidewin zone=log; empty_gif; }
+    location /open { slidewin zone=open; empty_gif; }
+--- request eval
+["GET /log?rate=100001r/h", "GET /open?rate=100001r/h"]
+--- error_code eval
+[503, 200]
+--- response_headers_like eval
+["X-Limit: ERROR_REJECTED\\s*", "X-Limit: ERROR_PASSED\\s*"]
+--- error_log eval
+qr/\[error\] .*invalid rate "100001r\/h" of slidewin zone "\w+", the limit of a log must be at most 100000, algorithm=strict has no such bound/
+
+
+
+=== TEST 18: of a long value the log has the beginning
 --- http_config
     slidewin_zone $remote_addr zone=a:1m rate=$arg_rate on_error=open;
 --- config
@@ -301,7 +319,7 @@ qr/invalid rate "5{64}" of slidewin zone "a"/
 
 
 
-=== TEST 18: a bad value leaves the counts alone
+=== TEST 19: a bad value leaves the counts alone
 --- http_config
     slidewin_zone $remote_addr zone=a:1m rate=$arg_rate algorithm=log on_error=open;
 --- config
@@ -313,7 +331,7 @@ qr/invalid rate "5{64}" of slidewin zone "a"/
 
 
 
-=== TEST 19: a bad rate that closes charges the other limits nothing
+=== TEST 20: a bad rate that closes charges the other limits nothing
 --- http_config
     slidewin_zone $remote_addr zone=good:1m rate=1r/h algorithm=log;
     slidewin_zone $remote_addr zone=bad:1m rate=$arg_rate algorithm=log on_error=closed;
@@ -329,7 +347,7 @@ qr/invalid rate "5{64}" of slidewin zone "a"/
 
 
 
-=== TEST 20: a bad rate that opens leaves the other limits in force
+=== TEST 21: a bad rate that opens leaves the other limits in force
 --- http_config
     slidewin_zone $remote_addr zone=good:1m rate=1r/h algorithm=log;
     slidewin_zone $remote_addr zone=bad:1m rate=$arg_rate algorithm=log on_error=open;
@@ -344,7 +362,7 @@ qr/invalid rate "5{64}" of slidewin zone "a"/
 
 
 
-=== TEST 21: an empty key needs no rate
+=== TEST 22: an empty key needs no rate
 --- http_config
     slidewin_zone $arg_k zone=a:1m rate=$arg_rate on_error=closed;
 --- config

@@ -222,14 +222,54 @@ for (['missing', 2, 'No such file or directory'],
 
 # Parameters as such.
 
-refused('redis://127.0.0.1 foo=bar',
-        'invalid parameter "foo=bar" in "slidewin_redis" directive');
-refused('redis://127.0.0.1 timeout',
-        'invalid parameter "timeout" in "slidewin_redis" directive');
-refused('redis://127.0.0.1 redis://127.0.0.2', 'invalid parameter '
-        . '"redis://127.0.0.2" in "slidewin_redis" directive');
+my $parameters = 'in "slidewin_redis" directive, it must be one of name=, '
+                 . 'timeout=, connect_timeout=, password_file=, prefix=, '
+                 . 'ssl_ca=, ssl_cert=, ssl_key=, ssl_name=, ssl_verify=, '
+                 . 'sentinel_user=, sentinel_password_file=';
+
+refused('redis://127.0.0.1 foo=bar', "invalid parameter \"foo=bar\" $parameters");
+refused('redis://127.0.0.1 timeout', "invalid parameter \"timeout\" $parameters");
+refused('redis://127.0.0.1 redis://127.0.0.2',
+        "invalid parameter \"redis://127.0.0.2\" $parameters");
 refused('redis://127.0.0.1 timeout=1s timeout=2s',
         'duplicate parameter "timeout=2s" in "slidewin_redis" directive');
+
+# What may be a password is not for the log, wherever it was put.
+
+for (['password=s3cret'], ['Password=s3cret'], ['passwd=s3cret'],
+     ['pasword=s3cret'], ['pass=s3cret'], ['pwd=s3cret'], ['auth=s3cret'],
+     ['requirepass=s3cret'], ['masterauth=s3cret'], ['auth_token=s3cret'],
+     ['secret=s3cret'], ['credentials=user:s3cret', 'credentials=...'],
+     ['password:s3cret', 'password:...'], ['"password=s3 cret=s3@cret"'],
+     ['password_files=s3cret'], ['sentinel_password=s3cret'],
+     ['redis://:s3cret@127.0.0.2', '...@127.0.0.2'],
+     ['url=redis://u:s3cr@s3cret@h', '...@h'],
+     ['redis://h?password=s3cret', 'redis://h?password=...'])
+{
+    my ($argument, $shown) = @$_;
+    $shown //= $argument =~ s/"//gr =~ s/=.*/=.../r;
+
+    unlike(refused("redis://127.0.0.1 $argument",
+                   "invalid parameter \"$shown\" $parameters"),
+           qr/s3/, '... without the password');
+}
+
+for (['redis://h/0?password=s3cret', 'database', 'redis://h/0?password=...'],
+     ['unix:/run/redis?auth=s3cret', 'database', 'unix:/run/redis?auth=...'],
+     ['redis://u:s3cret@h/0?pass=s3cret', 'database', '...@h/0?pass=...'],
+     ['password=s3cret', 'scheme', 'password=...'])
+{
+    my ($url, $part, $shown) = @$_;
+
+    unlike(refused($url, "invalid $part in \"$shown\", $form"),
+           qr/s3/, '... without the password');
+}
+
+unlike(refused('slidewin_zone $remote_addr zone=one:1m rate=1r/s '
+               . 'store=redis://:s3cret@h;',
+               'unknown slidewin store "...@h"'),
+       qr/s3/, 'the URL of a store without the password');
+
 refused('slidewin_redis;',
         'invalid number of arguments in "slidewin_redis" directive');
 

@@ -178,7 +178,8 @@ $nginx->configure(http => zone('20r/40d', 'algorithm=log', '$arg_other'));
 $nginx->signal('HUP');
 
 my $refusal = qr/\[emerg\].* slidewin "a" uses the "\$arg_other" key while (?#
-                )previously it used the "\$arg_k" key/;
+                )previously it used the "\$arg_k" key, give the zone another name (?#
+                )or restart nginx/;
 
 ok($nginx->logged($refusal), 'another key is refused');
 is(tally($nginx->status('/a?k=1', 7)), '200 x6, 429 x1',

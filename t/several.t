@@ -165,15 +165,21 @@ location = /file {
     slidewin zone=three dry_run;
     slidewin zone=each;
 }
+location = /left {
+    slidewin zone=three cost=0;
+    slidewin zone=each cost=0;
+    try_files /file =404;
+}
 --- request eval
-["GET /file?k=1", "GET /file?k=1", "GET /file?k=1", "GET /file?k=2"]
+["GET /file?k=1", "GET /left?k=1", "GET /file?k=1", "GET /file?k=1",
+ "GET /left?k=1", "GET /file?k=2", "GET /left?k=2"]
 --- error_code eval
-[200, 429, 429, 200]
+[200, 200, 429, 429, 200, 200, 200]
 --- response_headers_like eval
-['RateLimit: "three";r=2;.*, "each";r=0;.*',
+['RateLimit: "each";r=0;.*', 'RateLimit: "three";r=2;.*, "each";r=0;.*',
+ 'RateLimit: "each";r=0;.*', 'RateLimit: "each";r=0;.*',
  'RateLimit: "three";r=2;.*, "each";r=0;.*',
- 'RateLimit: "three";r=2;.*, "each";r=0;.*',
- 'RateLimit: "three";r=1;.*, "each";r=0;.*']
+ 'RateLimit: "each";r=0;.*', 'RateLimit: "three";r=1;.*, "each";r=0;.*']
 
 
 
@@ -192,10 +198,10 @@ location = /file {
 --- error_code eval
 [200, 200, 200, 429]
 --- response_headers_like eval
-["X-Status: PASSED each\nRateLimit: \"each\";r=0;.*, \"three\";r=2;.*",
- "X-Status: REJECTED_DRY_RUN each\nRateLimit: \"each\";r=0;.*, \"three\";r=1;.*",
- "X-Status: REJECTED_DRY_RUN each\nRateLimit: \"each\";r=0;.*, \"three\";r=0;.*",
- "X-Status: REJECTED three\nRateLimit: \"each\";r=0;.*, \"three\";r=0;.*"]
+["X-Status: PASSED each\nRateLimit: \"three\";r=2;.*",
+ "X-Status: REJECTED_DRY_RUN each\nRateLimit: \"three\";r=1;.*",
+ "X-Status: REJECTED_DRY_RUN each\nRateLimit: \"three\";r=0;.*",
+ "X-Status: REJECTED three\nRateLimit: \"three\";r=0;.*"]
 
 
 
@@ -204,17 +210,21 @@ location = /file {
 --- user_files eval: $::UserFiles
 --- config
 slidewin_headers ietf;
-slidewin_dry_run on;
 location = /file {
+    slidewin_dry_run on;
     slidewin zone=three;
     slidewin zone=each;
 }
+location = /left {
+    slidewin zone=three cost=0;
+    slidewin zone=each cost=0;
+    try_files /file =404;
+}
 --- request eval
-["GET /file?k=1", "GET /file?k=1", "GET /file?k=1", "GET /file?k=2"]
+["GET /file?k=1", "GET /left?k=1", "GET /file?k=1", "GET /left?k=1",
+ "GET /file?k=1", "GET /left?k=1", "GET /file?k=2", "GET /left?k=2"]
 --- error_code eval
-[200, 200, 200, 200]
+[(200) x 8]
 --- response_headers_like eval
-['RateLimit: "three";r=2;.*, "each";r=0;.*',
- 'RateLimit: "three";r=2;.*, "each";r=0;.*',
- 'RateLimit: "three";r=2;.*, "each";r=0;.*',
- 'RateLimit: "three";r=1;.*, "each";r=0;.*']
+[map { ('Server: .*', $_) } ('RateLimit: "three";r=2;.*, "each";r=0;.*') x 3,
+                            'RateLimit: "three";r=1;.*, "each";r=0;.*']

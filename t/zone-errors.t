@@ -142,19 +142,19 @@ __DATA__
 
 === TEST 23: unknown parameter
 --- zone: $remote_addr zone=one:1m rate=5r/m foo=bar;
---- emerg: invalid parameter "foo=bar" in "slidewin_zone" directive
+--- emerg: invalid parameter "foo=bar" in "slidewin_zone" directive, it must be one of zone=, rate=, algorithm=, slices=, store=, on_error=, lease=, deny_cache=
 
 
 
 === TEST 24: a parameter that stands alone
 --- zone: $remote_addr zone=one:1m rate=5r/m sync;
---- emerg: invalid parameter "sync" in "slidewin_zone" directive
+--- emerg: invalid parameter "sync" in "slidewin_zone" directive, it must be one of zone=, rate=, algorithm=, slices=, store=, on_error=, lease=, deny_cache=
 
 
 
 === TEST 25: a parameter of slidewin
 --- zone: $remote_addr zone=one:1m rate=5r/m dry_run;
---- emerg: invalid parameter "dry_run" in "slidewin_zone" directive
+--- emerg: invalid parameter "dry_run" in "slidewin_zone" directive, it must be one of zone=, rate=, algorithm=, slices=, store=, on_error=, lease=, deny_cache=
 
 
 
@@ -482,3 +482,9 @@ __DATA__
 === TEST 77: no deny cache of what is here
 --- zone: $remote_addr zone=one:1m rate=5r/m deny_cache=off;
 --- emerg: invalid parameter "deny_cache=off" in "slidewin_zone" directive, zone "one" counts in shared memory
+
+
+
+=== TEST 78: the burst of limit_req
+--- zone: $remote_addr zone=one:1m rate=5r/m burst=5;
+--- emerg: invalid parameter "burst=5" in "slidewin_zone" directive, there is no burst: all of the limit may be used at once, and delay=<time> of "slidewin" lets a request above it wait

@@ -81,8 +81,9 @@ bounds(void)
         { SW_STRICT, SW_PRODUCT_MAX + 1, 1, 1, 0 },
         { SW_LOG, SW_LOG_LIMIT_MAX, 1, 0, 1 },
         { SW_LOG, SW_LOG_LIMIT_MAX + 1, 1, 0, 0 },
-        { SW_LOG, SW_LOG_LIMIT_MAX, 2097151, 0, 1 },
-        { SW_LOG, SW_LOG_LIMIT_MAX, 2097153, 0, 0 },
+        { SW_LOG, 100000, 1000, 0, 1 },
+        { SW_LOG, 100001, 1000, 0, 0 },
+        { SW_LOG, SW_LOG_LIMIT_MAX, SW_WINDOW_MAX, 0, 1 },
         { SW_LOG, 0, 1000, 0, 0 },
         { SW_LOG, 1, SW_WINDOW_MAX, 0, 1 },
     };

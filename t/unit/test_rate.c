@@ -33,6 +33,8 @@ typedef struct {
 
 static int parse_count(const char *text, size_t len, int64_t *one,
     int64_t *two);
+static int parse_cost(const char *text, size_t len, int64_t *one,
+    int64_t *two);
 static int parse_period(const char *text, size_t len, int64_t *one,
     int64_t *two);
 static int parse_rate(const char *text, size_t len, int64_t *one,
@@ -47,6 +49,7 @@ static void show(char *buf, size_t size, const case_t *c);
 
 static void counts_up_to_any_max(void);
 static void rates_up_to_the_bound(void);
+static void errors_of_rates(void);
 
 
 static const case_t  counts[] = {
@@ -88,6 +91,32 @@ static const case_t  counts[] = {
     { text("\xb1"), REFUSED, 0 },
     { text("\xef\xbc\x91"), REFUSED, 0 },
     { text("1\xc2\xa0"), REFUSED, 0 },
+};
+
+
+static const case_t  costs[] = {
+    { text("0"), 0, 0 },
+    { text("1"), 1, 0 },
+    { text("007"), 7, 0 },
+    { text("9007199254740991"), 9007199254740991, 0 },
+    { text("9007199254740992"), SW_COST_NEVER, 0 },
+    { text("9223372036854775808"), SW_COST_NEVER, 0 },
+    { text("18446744073709551617"), SW_COST_NEVER, 0 },
+    { text("99999999999999999999"), SW_COST_NEVER, 0 },
+    { text("340282366920938463463374607431768211457"), SW_COST_NEVER, 0 },
+    { text("00000000000000000000000000000000000000005"), 5, 0 },
+    { text(""), REFUSED, 0 },
+    { text("-1"), REFUSED, 0 },
+    { text("-99999999999999999999"), REFUSED, 0 },
+    { text("+100"), REFUSED, 0 },
+    { text("%31%30%30"), REFUSED, 0 },
+    { text("1e9"), REFUSED, 0 },
+    { text("abc"), REFUSED, 0 },
+    { text("1.5"), REFUSED, 0 },
+    { text(" 1"), REFUSED, 0 },
+    { text("1 "), REFUSED, 0 },
+    { text("1\0"), REFUSED, 0 },
+    { text("99999999999999999999x"), REFUSED, 0 },
 };
 
 
@@ -265,12 +294,14 @@ main(void)
     run(name, parser, cases, sizeof(cases) / sizeof(cases[0]))
 
     RUN("count", parse_count, counts);
+    RUN("cost", parse_cost, costs);
     RUN("period", parse_period, periods);
     RUN("rate", parse_rate, rates);
     RUN("percent", parse_percent, percents);
 
     counts_up_to_any_max();
     rates_up_to_the_bound();
+    errors_of_rates();
 
     return tap_done();
 }
@@ -282,6 +313,15 @@ parse_count(const char *text, size_t len, int64_t *one, int64_t *two)
     (void) two;
 
     return sw_parse_count(text, len, SW_PRODUCT_MAX, one);
+}
+
+
+static int
+parse_cost(const char *text, size_t len, int64_t *one, int64_t *two)
+{
+    (void) two;
+
+    return sw_parse_cost(text, len, one);
 }
 
 
@@ -493,5 +533,46 @@ rates_up_to_the_bound(void)
                == bounds[i].good,
                "rate %s %s", bounds[i].rate,
                bounds[i].good ? "can be counted" : "is beyond 2^53");
+    }
+}
+
+
+/* each says what is wrong with it, by its first words */
+
+static void
+errors_of_rates(void)
+{
+    size_t       i;
+    const char  *error;
+
+    static const struct {
+        const char  *text;
+        size_t       len;
+        const char  *error;
+    } cases[] = {
+        { text("0r/s"), "the count must be at least 1" },
+        { text("000r/10s"), "the count must be at least 1" },
+        { text("1.5r/s"), "the count must be a whole number" },
+        { text("0.5r/s"), "the count must be a whole number" },
+        { text(".5r/s"), "the count must be a whole number" },
+        { text("5.r/s"), "the count must be a whole number" },
+        { text("1.5.5r/s"), "it must be" },
+        { text("1.5"), "it must be" },
+        { text("1."), "it must be" },
+        { text("."), "it must be" },
+        { text(""), "it must be" },
+        { text("0"), "it must be" },
+        { text("0r"), "it must be" },
+        { text("r/s"), "it must be" },
+        { text("-1r/s"), "it must be" },
+        { text("5r/x"), "it must be" },
+        { text("99999999999999999999r/s"), "it must be" },
+    };
+
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        error = sw_rate_error(cases[i].text, cases[i].len);
+
+        tap_ok(strncmp(error, cases[i].error, strlen(cases[i].error)) == 0,
+               "rate \"%s\": %s", cases[i].text, error);
     }
 }
