@@ -52,6 +52,7 @@ struct ngx_http_slidewin_redis_conn_s {
     int64_t                           pause;
     int64_t                           read_at;     /* us */
     int64_t                           heard;       /* the last whole reply */
+    int64_t                           emptied;     /* by conn_read */
     int64_t                           clock;       /* us, ours to theirs */
     int64_t                           clock_error;
     int64_t                           clock_asked;
@@ -100,6 +101,9 @@ ngx_int_t ngx_http_slidewin_redis_conn_send(ngx_http_slidewin_redis_conn_t *c,
 ngx_int_t ngx_http_slidewin_redis_conn_write(
     ngx_http_slidewin_redis_conn_t *c, redisCallbackFn *callback, void *data,
     ngx_str_t *text);
+
+/* reads all that has arrived, though no event has told of it yet */
+void ngx_http_slidewin_redis_conn_read(ngx_http_slidewin_redis_conn_t *c);
 
 /* every callback is to call this first: counts, finds what is too much */
 void ngx_http_slidewin_redis_conn_received(ngx_http_slidewin_redis_conn_t *c);
