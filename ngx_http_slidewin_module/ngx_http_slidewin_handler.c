@@ -32,6 +32,8 @@ static void ngx_http_slidewin_settled(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry);
 static void ngx_http_slidewin_fail(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_store_t *fallback);
+static void ngx_http_slidewin_fail_closed(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry);
 static ngx_int_t ngx_http_slidewin_abandon(ngx_http_slidewin_ctx_t *ctx);
 static ngx_int_t ngx_http_slidewin_wait(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
@@ -382,6 +384,13 @@ ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
             continue;
         }
 
+        /* a crowd is no failure, and opens nothing */
+
+        if (rc == NGX_BUSY) {
+            ngx_http_slidewin_fail_closed(ctx, entry);
+            continue;
+        }
+
         if (rc != NGX_OK) {
             smcf = ngx_http_get_module_main_conf(ctx->request,
                                                  ngx_http_slidewin_module);
@@ -473,14 +482,24 @@ ngx_http_slidewin_fail(ngx_http_slidewin_ctx_t *ctx,
         return;
     }
 
-    entry->settled = 1;
-    ctx->undecided--;
-
     if (entry->policy->on_error == NGX_HTTP_SLIDEWIN_ON_ERROR_OPEN) {
+        entry->settled = 1;
+        ctx->undecided--;
         entry->source = NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN;
         entry->claim.verdict.admitted = 1;
         return;
     }
+
+    ngx_http_slidewin_fail_closed(ctx, entry);
+}
+
+
+static void
+ngx_http_slidewin_fail_closed(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry)
+{
+    entry->settled = 1;
+    ctx->undecided--;
 
     entry->source = NGX_HTTP_SLIDEWIN_SOURCE_FAIL_CLOSED;
     entry->claim.verdict.admitted = 0;

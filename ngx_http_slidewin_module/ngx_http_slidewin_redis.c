@@ -10,6 +10,14 @@
 #include "ngx_http_slidewin_redis_node.h"
 
 
+/* checks that wait, for each connection that the worker may have */
+#define NGX_HTTP_SLIDEWIN_REDIS_CROWD       16
+
+/* what is sent to a node and not answered: by all workers, by one at least */
+#define NGX_HTTP_SLIDEWIN_REDIS_FLIGHT      1024
+#define NGX_HTTP_SLIDEWIN_REDIS_FLIGHT_MIN  64
+
+
 static ngx_int_t ngx_http_slidewin_redis_take(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
 static ngx_int_t ngx_http_slidewin_redis_reset(
@@ -91,10 +99,20 @@ static ngx_int_t
 ngx_http_slidewin_redis_init_process(ngx_http_slidewin_store_t *store)
 {
     ngx_uint_t                        i;
+    ngx_core_conf_t                  *ccf;
     ngx_http_slidewin_redis_t        *redis;
     ngx_http_slidewin_redis_place_t  *place;
 
     redis = store->data;
+
+    ccf = (ngx_core_conf_t *) ngx_get_conf(ngx_cycle->conf_ctx,
+                                           ngx_core_module);
+
+    redis->checks_max = ngx_cycle->connection_n
+                        * NGX_HTTP_SLIDEWIN_REDIS_CROWD;
+    redis->flight_max = ngx_max(NGX_HTTP_SLIDEWIN_REDIS_FLIGHT
+                                / ccf->worker_processes,
+                                NGX_HTTP_SLIDEWIN_REDIS_FLIGHT_MIN);
 
     /*
      * so that calls of different workers do not bear the same number; below

@@ -15,7 +15,10 @@
 
 
 /* room for the name of a check, by one policy or two */
-#define NGX_HTTP_SLIDEWIN_REDIS_CALL_NAME  256
+#define NGX_HTTP_SLIDEWIN_REDIS_CALL_NAME   256
+
+/* records kept for the next calls */
+#define NGX_HTTP_SLIDEWIN_REDIS_CALL_SPARE  1024
 
 
 static ngx_http_slidewin_redis_call_t *ngx_http_slidewin_redis_call_create(
@@ -26,6 +29,8 @@ static ngx_int_t ngx_http_slidewin_redis_call_submit(
     ngx_http_slidewin_redis_call_t *rcall);
 static ngx_uint_t *ngx_http_slidewin_redis_call_under_way(
     ngx_http_slidewin_redis_call_t *rcall);
+static void ngx_http_slidewin_redis_call_sent(
+    ngx_http_slidewin_redis_call_t *rcall, int64_t now);
 static void ngx_http_slidewin_redis_call_asked(redisAsyncContext *context,
     void *reply, void *data);
 static void ngx_http_slidewin_redis_call_replied(redisAsyncContext *context,
@@ -35,12 +40,22 @@ static void ngx_http_slidewin_redis_call_finish(
 static void ngx_http_slidewin_redis_calls_proceed(ngx_queue_t *followers);
 static void ngx_http_slidewin_redis_calls_end(ngx_queue_t *calls, ngx_int_t rc);
 static void ngx_http_slidewin_redis_call_event(ngx_event_t *ev);
+static ngx_int_t ngx_http_slidewin_redis_call_give_up(
+    ngx_http_slidewin_redis_call_t *rcall);
+static void ngx_http_slidewin_redis_call_late(
+    ngx_http_slidewin_redis_call_t *rcall);
 static void ngx_http_slidewin_redis_call_stay(
+    ngx_http_slidewin_redis_call_t *rcall);
+static void ngx_http_slidewin_redis_call_yield(
     ngx_http_slidewin_redis_call_t *rcall);
 static void ngx_http_slidewin_redis_call_unsent(
     ngx_http_slidewin_redis_call_t *rcall);
 
 
+static const char  ngx_http_slidewin_redis_crowded[]
+    = "is asked for more than it can answer";
+
+static ngx_uint_t                       ngx_http_slidewin_redis_calls_spared;
 static ngx_http_slidewin_redis_call_t  *ngx_http_slidewin_redis_calls_spare;
 
 
@@ -54,6 +69,8 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
     ngx_http_slidewin_redis_node_t  *node;
     ngx_http_slidewin_redis_call_t  *rcall, *leader;
 
+    static const char  many[] = "too many checks wait";
+
     check = (verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_TAKE);
     node = &redis->node;
     slot = 0;
@@ -61,6 +78,13 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
     if (redis->cluster) {
         slot = ngx_http_slidewin_redis_slot(redis, call->claims[0]);
         node = ngx_http_slidewin_redis_cluster_node(redis->cluster, slot);
+    }
+
+    if (check && redis->checks >= redis->checks_max) {
+        ngx_http_slidewin_redis_node_odd(&redis->node,
+                                         ngx_http_slidewin_redis_crowded,
+                                         many, sizeof(many) - 1);
+        return NGX_BUSY;
     }
 
     if (node == NULL || !ngx_http_slidewin_redis_node_open(node, check)) {
@@ -113,9 +137,13 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
     }
 
     *ngx_http_slidewin_redis_call_under_way(rcall) += 1;
+    redis->checks += check;
     call->pending = rcall;
 
-    ngx_http_slidewin_redis_deadline_set(rcall);
+    if (!rcall->sent) {
+        ngx_http_slidewin_redis_deadline_set(rcall,
+                                             ngx_http_slidewin_clock_us());
+    }
 
     return NGX_AGAIN;
 }
@@ -134,6 +162,7 @@ ngx_http_slidewin_redis_call_create(ngx_str_t *name, ngx_log_t *log)
 
     if (rcall && room == NGX_HTTP_SLIDEWIN_REDIS_CALL_NAME) {
         ngx_http_slidewin_redis_calls_spare = rcall->event.data;
+        ngx_http_slidewin_redis_calls_spared--;
 
     } else {
         rcall = ngx_alloc(sizeof(ngx_http_slidewin_redis_call_t) + room, log);
@@ -166,7 +195,11 @@ ngx_http_slidewin_redis_call_free(ngx_http_slidewin_redis_call_t *rcall)
 
 #if !(NGX_DEBUG_PALLOC)
 
-    if (rcall->name.len <= NGX_HTTP_SLIDEWIN_REDIS_CALL_NAME) {
+    if (rcall->name.len <= NGX_HTTP_SLIDEWIN_REDIS_CALL_NAME
+        && ngx_http_slidewin_redis_calls_spared
+           < NGX_HTTP_SLIDEWIN_REDIS_CALL_SPARE)
+    {
+        ngx_http_slidewin_redis_calls_spared++;
         rcall->event.data = ngx_http_slidewin_redis_calls_spare;
         ngx_http_slidewin_redis_calls_spare = rcall;
         return;
@@ -186,19 +219,32 @@ ngx_http_slidewin_redis_calls_free_spare(void)
     while (ngx_http_slidewin_redis_calls_spare) {
         rcall = ngx_http_slidewin_redis_calls_spare;
         ngx_http_slidewin_redis_calls_spare = rcall->event.data;
+        ngx_http_slidewin_redis_calls_spared--;
 
         ngx_free(rcall);
     }
 }
 
 
-/* sends it, or lets it wait for the connection */
+/*
+ * Sends it, or lets it wait in line, for the connection or for those before it:
+ * more at once than Redis can answer within the timeout would look as if Redis
+ * had failed.  One that tries out a Redis that has failed waits for nobody.
+ */
 
 static ngx_int_t
 ngx_http_slidewin_redis_call_submit(ngx_http_slidewin_redis_call_t *rcall)
 {
-    if (!ngx_http_slidewin_redis_conn_open(&rcall->node->conn)) {
-        ngx_queue_insert_tail(&rcall->node->waiting, &rcall->queue);
+    ngx_http_slidewin_redis_node_t  *node;
+
+    node = rcall->node;
+
+    if (!ngx_http_slidewin_redis_conn_open(&node->conn)
+        || (node->breaker.state == SW_BREAKER_CLOSED
+            && (node->flight >= node->redis->flight_max
+                || !ngx_queue_empty(&node->waiting))))
+    {
+        ngx_queue_insert_tail(&node->waiting, &rcall->queue);
         return NGX_OK;
     }
 
@@ -303,8 +349,8 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
         return NGX_ERROR;
     }
 
-    rcall->sent = 1;
-    rcall->sent_at = now;
+    node->flight++;
+    ngx_http_slidewin_redis_call_sent(rcall, now);
 
     node->redis->amended += rcall->amends;
     rcall->amended = node->redis->amended;
@@ -315,11 +361,26 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
     {
         passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
 
-        passenger->sent = 1;
-        passenger->sent_at = rcall->sent_at;
+        ngx_http_slidewin_redis_call_sent(passenger, now);
     }
 
     return NGX_OK;
+}
+
+
+/* one that is sent once more, or elsewhere, has no more time than it had */
+
+static void
+ngx_http_slidewin_redis_call_sent(ngx_http_slidewin_redis_call_t *rcall,
+    int64_t now)
+{
+    rcall->sent = 1;
+    rcall->sent_at = now;
+
+    if (!rcall->dated) {
+        rcall->dated = 1;
+        ngx_http_slidewin_redis_deadline_set(rcall, now);
+    }
 }
 
 
@@ -346,9 +407,14 @@ ngx_http_slidewin_redis_call_replied(redisAsyncContext *context, void *reply,
 {
     ngx_int_t                        rc;
     ngx_http_slidewin_redis_call_t  *rcall;
+    ngx_http_slidewin_redis_node_t  *node;
 
     rcall = data;
     rcall->sent = 0;
+
+    node = rcall->node;
+    node->flight--;
+    node->late -= rcall->late;
 
     if (reply == NULL) {
         ngx_http_slidewin_redis_call_mute(rcall);
@@ -356,13 +422,18 @@ ngx_http_slidewin_redis_call_replied(redisAsyncContext *context, void *reply,
         return;
     }
 
-    ngx_http_slidewin_redis_conn_received(&rcall->node->conn);
+    node->answered = node->conn.read_at;
+    ngx_http_slidewin_redis_conn_received(&node->conn);
 
     rc = ngx_http_slidewin_redis_reply(rcall, reply);
 
     if (rc != NGX_AGAIN) {
         ngx_http_slidewin_redis_call_finish(rcall, rc);
     }
+
+    /* there is room for the next in line */
+
+    ngx_http_slidewin_redis_calls_send(node);
 }
 
 
@@ -453,6 +524,7 @@ ngx_http_slidewin_redis_call_end(ngx_http_slidewin_redis_call_t *rcall,
     ngx_int_t rc)
 {
     *ngx_http_slidewin_redis_call_under_way(rcall) -= 1;
+    rcall->node->redis->checks -= !rcall->amends;
 
     rcall->follows = 0;
     rcall->sent = 0;
@@ -479,12 +551,6 @@ ngx_http_slidewin_redis_call_event(ngx_event_t *ev)
     ngx_http_slidewin_redis_call_t  *rcall;
 
     rcall = ev->data;
-
-    if (!rcall->answered) {
-        ngx_http_slidewin_redis_call_overdue(rcall);
-        return;
-    }
-
     rc = rcall->rc;
     call = rcall->call;
 
@@ -495,65 +561,109 @@ ngx_http_slidewin_redis_call_event(ngx_event_t *ev)
 }
 
 
-/*
- * The request goes on without an answer.  If no reply at all was complete for
- * a whole timeout since the question was sent, the connection is not worth
- * waiting for either, and all others that wait on it are told now.  One that
- * was sent late, behind another or after a redirect, goes on watching it.
- */
+/* the request goes on without an answer */
 
 void
 ngx_http_slidewin_redis_call_overdue(ngx_http_slidewin_redis_call_t *rcall)
 {
-    int64_t                          left;
-    ngx_http_slidewin_call_t        *call;
+    ngx_int_t                  rc;
+    ngx_http_slidewin_call_t  *call;
+
+    call = rcall->call;
+    rcall->call = NULL;
+
+    rc = ngx_http_slidewin_redis_call_give_up(rcall);
+
+    if (call) {
+        call->pending = NULL;
+        call->done(call, rc);
+    }
+}
+
+
+/*
+ * Redis is judged by what was sent, and by the one that was: those that go with
+ * it, that follow it or that stand in line say nothing about Redis.
+ */
+
+static ngx_int_t
+ngx_http_slidewin_redis_call_give_up(ngx_http_slidewin_redis_call_t *rcall)
+{
+    ngx_http_slidewin_redis_node_t  *node;
+
+    static const char  unsent[] = "a check was not sent within the timeout";
+
+    node = rcall->node;
+
+    if (rcall->follows) {
+        ngx_http_slidewin_redis_call_stay(rcall);
+        return NGX_ERROR;
+    }
+
+    if (rcall->sent) {
+
+        if (rcall->times) {
+            ngx_http_slidewin_redis_call_late(rcall);
+        }
+
+        return NGX_ERROR;
+    }
+
+    if (!ngx_http_slidewin_redis_conn_open(&node->conn)) {
+        node->conn.failed |= !rcall->moved;
+        ngx_http_slidewin_redis_call_unsent(rcall);
+        return NGX_ERROR;
+    }
+
+    ngx_http_slidewin_redis_call_unsent(rcall);
+    ngx_http_slidewin_redis_node_odd(node,
+                                     ngx_http_slidewin_redis_crowded,
+                                     unsent, sizeof(unsent) - 1);
+    return NGX_BUSY;
+}
+
+
+/*
+ * If no call was answered for a whole timeout since this one was sent, the
+ * connection is not worth waiting for either, and all others that wait on it
+ * are told now.  Otherwise those that follow go without it.
+ */
+
+static void
+ngx_http_slidewin_redis_call_late(ngx_http_slidewin_redis_call_t *rcall)
+{
+    int64_t                          timeout;
+    ngx_queue_t                      followers;
     ngx_http_slidewin_redis_node_t  *node;
 
     static const char  late[] = "no answer within the timeout";
 
-    /*
-     * It may be this process that was late: what has come meanwhile is read
-     * in the next turn, before its timers.
-     */
+    node = rcall->node;
 
-    if (rcall->sent && !rcall->overdue) {
-        rcall->overdue = 1;
-        ngx_http_slidewin_redis_deadline_again(rcall, 1);
+    rcall->late = 1;
+    node->late++;
+
+    if (ngx_http_slidewin_redis_node_watch(node, rcall->sent_at) != NGX_OK) {
         return;
     }
 
-    node = rcall->node;
-    call = rcall->call;
-    rcall->call = NULL;
-    rcall->late = 1;
+    /* one that was sent again, or elsewhere, is not there for so long */
 
-    if (rcall->follows) {
-        ngx_http_slidewin_redis_node_failed(node, late, sizeof(late) - 1);
-        ngx_http_slidewin_redis_call_stay(rcall);
+    timeout = (int64_t) node->redis->timeout * 1000;
 
-    } else if (!rcall->sent) {
-        node->conn.failed |= !rcall->moved;
-        ngx_http_slidewin_redis_call_unsent(rcall);
-
-    } else if (node->conn.heard < rcall->sent_at) {
-        left = (int64_t) node->redis->timeout
-               - (ngx_http_slidewin_clock_us() - rcall->sent_at) / 1000;
-
-        if (left > 0) {
-            ngx_http_slidewin_redis_deadline_again(rcall, (ngx_msec_t) left);
-
-        } else {
-            ngx_http_slidewin_redis_node_silent(node);
-        }
-
-    } else if (!rcall->amends) {
+    if (!rcall->amends
+        && ngx_http_slidewin_clock_us() - rcall->sent_at >= timeout)
+    {
         ngx_http_slidewin_redis_node_failed(node, late, sizeof(late) - 1);
     }
 
-    if (call) {
-        call->pending = NULL;
-        call->done(call, NGX_ERROR);
-    }
+    ngx_http_slidewin_redis_group_leave(rcall);
+
+    ngx_queue_init(&followers);
+    ngx_queue_add(&followers, &rcall->followers);
+    ngx_queue_init(&rcall->followers);
+
+    ngx_http_slidewin_redis_calls_proceed(&followers);
 }
 
 
@@ -609,16 +719,19 @@ ngx_http_slidewin_redis_calls_send(ngx_http_slidewin_redis_node_t *node)
     ngx_queue_t                     *q;
     ngx_http_slidewin_redis_call_t  *rcall;
 
-    while (!ngx_queue_empty(&node->waiting)) {
+    while (!ngx_queue_empty(&node->waiting)
+           && node->flight < node->redis->flight_max
+           && ngx_http_slidewin_redis_conn_open(&node->conn))
+    {
         q = ngx_queue_head(&node->waiting);
         rcall = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
 
-        if (ngx_http_slidewin_redis_call_send(rcall) != NGX_OK) {
-            ngx_http_slidewin_redis_call_unsent(rcall);
-            continue;
-        }
-
         ngx_queue_remove(q);
+
+        if (ngx_http_slidewin_redis_call_send(rcall) != NGX_OK) {
+            ngx_http_slidewin_redis_call_mute(rcall);
+            ngx_http_slidewin_redis_call_finish(rcall, NGX_ERROR);
+        }
     }
 }
 
@@ -679,9 +792,41 @@ ngx_http_slidewin_redis_call_stay(ngx_http_slidewin_redis_call_t *rcall)
 static void
 ngx_http_slidewin_redis_call_unsent(ngx_http_slidewin_redis_call_t *rcall)
 {
+    if (!ngx_queue_empty(&rcall->followers)
+        && ngx_http_slidewin_redis_node_well(rcall->node))
+    {
+        ngx_http_slidewin_redis_call_yield(rcall);
+    }
+
     ngx_queue_remove(&rcall->queue);
     ngx_http_slidewin_redis_call_mute(rcall);
     ngx_http_slidewin_redis_call_finish(rcall, NGX_ERROR);
+}
+
+
+/* the first of those that follow it has its place in the line */
+
+static void
+ngx_http_slidewin_redis_call_yield(ngx_http_slidewin_redis_call_t *rcall)
+{
+    ngx_queue_t                     *q;
+    ngx_http_slidewin_redis_call_t  *next;
+
+    q = ngx_queue_head(&rcall->followers);
+    next = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+    ngx_queue_remove(q);
+    ngx_queue_insert_after(&rcall->queue, q);
+
+    ngx_queue_add(&next->followers, &rcall->followers);
+    ngx_queue_init(&rcall->followers);
+
+    next->follows = 0;
+    next->moved = rcall->moved;
+    ngx_http_slidewin_redis_call_book(next, rcall->node);
+
+    ngx_http_slidewin_redis_group_leave(rcall);
+    ngx_http_slidewin_redis_group_lead(next);
 }
 
 

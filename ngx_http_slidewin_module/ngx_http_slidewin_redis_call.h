@@ -23,15 +23,15 @@ typedef enum {
  * the deadline, and the reply comes all the same.
  *
  * While a check is on its way, those of this worker that ask for the same
- * follow it.  When it is answered, the first of them goes, and takes the others
- * along as passengers: each has a deadline and an answer of its own.
+ * follow it.  When it is answered or given up, the first of them goes, and
+ * takes the others along as passengers: each has a deadline and an answer of
+ * its own.
  */
 
 typedef struct {
-    ngx_event_t                      event;     /* the answer; that it is
-                                                 * overdue for longer */
+    ngx_event_t                      event;     /* the answer */
     ngx_queue_t                      deadline;
-    ngx_msec_t                       due;
+    int64_t                          due;       /* us */
     ngx_queue_t                      queue;     /* of one of those below, or
                                                  * of those not yet sent */
     ngx_queue_t                      passengers;
@@ -53,13 +53,13 @@ typedef struct {
     unsigned                         leads:1;   /* a group */
     unsigned                         follows:1;
     unsigned                         sent:1;
+    unsigned                         dated:1;   /* was sent once */
     unsigned                         answered:1;
     unsigned                         retried:1;
     unsigned                         asking:1;
     unsigned                         moved:1;   /* sent on, or to be */
     unsigned                         timed:1;   /* has a deadline */
-    unsigned                         overdue:1;
-    unsigned                         late:1;
+    unsigned                         late:1;    /* given up, not answered */
 } ngx_http_slidewin_redis_call_t;
 
 
@@ -74,7 +74,7 @@ void ngx_http_slidewin_redis_call_cancel(ngx_http_slidewin_store_t *store,
 ngx_int_t ngx_http_slidewin_redis_call_adopt(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call, ngx_http_slidewin_call_t *heir);
 
-/* those that wait for the node's connection: it is there, it will not be */
+/* those that wait in the node's line: as many as may go, none will */
 void ngx_http_slidewin_redis_calls_send(ngx_http_slidewin_redis_node_t *node);
 void ngx_http_slidewin_redis_calls_fail(ngx_http_slidewin_redis_node_t *node);
 

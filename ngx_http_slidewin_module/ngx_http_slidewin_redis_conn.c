@@ -522,6 +522,27 @@ ngx_http_slidewin_redis_conn_make_room(redisContext *context, size_t len)
 
 
 void
+ngx_http_slidewin_redis_conn_read(ngx_http_slidewin_redis_conn_t *c)
+{
+    int64_t  heard;
+
+    do {
+        c->emptied = ngx_http_slidewin_clock_us();
+
+        if (c->event.context == NULL
+            || !(c->event.context->c.flags & REDIS_CONNECTED))
+        {
+            return;
+        }
+
+        heard = c->heard;
+        ngx_http_slidewin_redis_event_receive(&c->event);
+
+    } while (c->heard != heard);
+}
+
+
+void
 ngx_http_slidewin_redis_conn_received(ngx_http_slidewin_redis_conn_t *c)
 {
     redisReader  *reader;

@@ -54,6 +54,7 @@ struct ngx_http_slidewin_redis_conn_s {
     int64_t                           pause;
     int64_t                           read_at;     /* us */
     int64_t                           heard;       /* the last whole reply */
+    int64_t                           emptied;     /* by conn_read */
     int64_t                           clock;       /* us, ours to theirs */
     int64_t                           clock_error; /* at most, 0: unknown */
     int64_t                           clock_read;  /* when */
@@ -104,6 +105,9 @@ ngx_int_t ngx_http_slidewin_redis_conn_send(ngx_http_slidewin_redis_conn_t *c,
 ngx_int_t ngx_http_slidewin_redis_conn_write(
     ngx_http_slidewin_redis_conn_t *c, redisCallbackFn *callback, void *data,
     ngx_str_t *text);
+
+/* reads all that has arrived, though no event has told of it yet */
+void ngx_http_slidewin_redis_conn_read(ngx_http_slidewin_redis_conn_t *c);
 
 /* every callback is to call this first: counts, finds what is too much */
 void ngx_http_slidewin_redis_conn_received(ngx_http_slidewin_redis_conn_t *c);

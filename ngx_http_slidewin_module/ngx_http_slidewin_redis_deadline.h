@@ -1,7 +1,9 @@
 
 /*
- * When calls are given up.  All of a store wait equally long: the first to ask
- * is the first to be due, and one timer does for all.
+ * When calls are given up: a timeout after they were asked for, if they were
+ * not sent, else a timeout after they were sent for the first time.  All of a
+ * store wait equally long from a moment that is now: the first to be set is the
+ * first to be due, and one timer does for all.
  */
 
 
@@ -14,13 +16,9 @@
 
 void ngx_http_slidewin_redis_deadlines_init(ngx_http_slidewin_redis_t *redis);
 
-/* the call is overdue if it has not ended after the timeout */
+/* the call is overdue if it has not ended a timeout from now, us */
 void ngx_http_slidewin_redis_deadline_set(
-    ngx_http_slidewin_redis_call_t *rcall);
-
-/* or after another while, once it was so */
-void ngx_http_slidewin_redis_deadline_again(
-    ngx_http_slidewin_redis_call_t *rcall, ngx_msec_t pause);
+    ngx_http_slidewin_redis_call_t *rcall, int64_t now);
 
 void ngx_http_slidewin_redis_deadline_clear(
     ngx_http_slidewin_redis_call_t *rcall);

@@ -56,12 +56,17 @@ ngx_http_slidewin_redis_event_attach(ngx_http_slidewin_redis_event_t *e,
 static void
 ngx_http_slidewin_redis_event_read(ngx_event_t *ev)
 {
-    ngx_connection_t                 *c;
-    ngx_http_slidewin_redis_event_t  *e;
+    ngx_connection_t  *c;
 
     c = ev->data;
-    e = c->data;
 
+    ngx_http_slidewin_redis_event_receive(c->data);
+}
+
+
+void
+ngx_http_slidewin_redis_event_receive(ngx_http_slidewin_redis_event_t *e)
+{
     ngx_http_slidewin_redis_event_forget(e);
 
     e->readable(e);

@@ -43,6 +43,10 @@ ngx_int_t ngx_http_slidewin_redis_event_attach(
     ngx_http_slidewin_redis_event_t *e, redisAsyncContext *context,
     SSL *ssl, ngx_log_t *log);
 
+/* reads what there is, up to 16K */
+void ngx_http_slidewin_redis_event_receive(
+    ngx_http_slidewin_redis_event_t *e);
+
 /* writes what there is to say now, not at the end of the turn */
 void ngx_http_slidewin_redis_event_send(ngx_http_slidewin_redis_event_t *e);
 

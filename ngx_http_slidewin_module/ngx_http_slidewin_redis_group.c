@@ -244,7 +244,7 @@ ngx_http_slidewin_redis_group_refuse(ngx_http_slidewin_redis_call_t *rcall)
     call = ngx_http_slidewin_redis_group_last(rcall);
 
     if (call == NULL || !ngx_http_slidewin_redis_group_refused(rcall, call)
-        || (call->heard && !call->heard(call)))
+        || !call->heard(call))
     {
         return 0;
     }
@@ -313,7 +313,10 @@ ngx_http_slidewin_redis_group_tell(ngx_http_slidewin_redis_call_t *rcall,
 }
 
 
-/* the first are admitted: if any is refused, this one is */
+/*
+ * The first are admitted: if any is refused, this one is.  One that has left an
+ * heir has no say: what the heir knows of is its own request alone.
+ */
 
 static ngx_http_slidewin_call_t *
 ngx_http_slidewin_redis_group_last(ngx_http_slidewin_redis_call_t *rcall)
@@ -327,10 +330,10 @@ ngx_http_slidewin_redis_group_last(ngx_http_slidewin_redis_call_t *rcall)
     {
         passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
 
-        if (passenger->call) {
+        if (passenger->call && passenger->call->heard) {
             return passenger->call;
         }
     }
 
-    return rcall->call;
+    return (rcall->call && rcall->call->heard) ? rcall->call : NULL;
 }

@@ -10,13 +10,11 @@
 #include "ngx_http_slidewin_redis_node.h"
 
 
-/* checks under way; beyond it on_error decides at once */
-#define NGX_HTTP_SLIDEWIN_REDIS_CALLS_MAX   1024
-
-/* and changes to what was counted, which nobody waits for */
+/* changes to what was counted, which nobody waits for */
 #define NGX_HTTP_SLIDEWIN_REDIS_AMENDS_MAX  4096
 
 
+static void ngx_http_slidewin_redis_node_watching(ngx_event_t *ev);
 static void ngx_http_slidewin_redis_node_ready(
     ngx_http_slidewin_redis_conn_t *c);
 static void ngx_http_slidewin_redis_node_down(
@@ -37,6 +35,11 @@ ngx_http_slidewin_redis_node_start(ngx_http_slidewin_redis_node_t *node,
     node->conn.down = ngx_http_slidewin_redis_node_down;
     node->conn.data = node;
 
+    node->watch.handler = ngx_http_slidewin_redis_node_watching;
+    node->watch.data = node;
+    node->watch.log = ngx_cycle->log;
+    node->watch.cancelable = 1;
+
     ngx_http_slidewin_redis_conn_start(&node->conn);
 }
 
@@ -45,6 +48,10 @@ void
 ngx_http_slidewin_redis_node_stop(ngx_http_slidewin_redis_node_t *node)
 {
     ngx_http_slidewin_redis_conn_stop(&node->conn);
+
+    if (node->watch.timer_set) {
+        ngx_del_timer(&node->watch);
+    }
 }
 
 
@@ -69,8 +76,7 @@ ngx_http_slidewin_redis_node_open(ngx_http_slidewin_redis_node_t *node,
                && node->amends < NGX_HTTP_SLIDEWIN_REDIS_AMENDS_MAX;
     }
 
-    return node->calls < NGX_HTTP_SLIDEWIN_REDIS_CALLS_MAX
-           && !(node->conn.doubtful && node->calls)
+    return !(node->conn.doubtful && node->calls)
            && (node->breaker.state == SW_BREAKER_CLOSED
                || sw_breaker_allows(&node->breaker,
                                     ngx_http_slidewin_clock_ms()));
@@ -152,6 +158,10 @@ ngx_http_slidewin_redis_node_failed(ngx_http_slidewin_redis_node_t *node,
                       "slidewin redis %V is not asked for a while, it failed "
                       "%d times in a row: \"%*s\"", &node->conn.place->name,
                       node->breaker.failures, len, reason);
+
+        /* nobody waits for one that is not asked */
+
+        ngx_http_slidewin_redis_calls_fail(node);
     }
 }
 
@@ -165,6 +175,48 @@ ngx_http_slidewin_redis_node_worked(ngx_http_slidewin_redis_node_t *node)
         ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                       "slidewin redis %V is asked again",
                       &node->conn.place->name);
+    }
+}
+
+
+/* what was answered to other commands does not show that calls are */
+
+ngx_int_t
+ngx_http_slidewin_redis_node_watch(ngx_http_slidewin_redis_node_t *node,
+    int64_t sent_at)
+{
+    int64_t  left;
+
+    left = ngx_max(sent_at, node->answered)
+           + (int64_t) node->redis->timeout * 1000
+           - ngx_http_slidewin_clock_us();
+
+    if (left <= 0) {
+        ngx_http_slidewin_redis_node_silent(node);
+        return NGX_DECLINED;
+    }
+
+    node->watched = ngx_max(node->watched, sent_at);
+
+    if (!node->watch.timer_set) {
+        ngx_add_timer(&node->watch, (ngx_msec_t) (left / 1000) + 1);
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_slidewin_redis_node_watching(ngx_event_t *ev)
+{
+    ngx_http_slidewin_redis_node_t  *node;
+
+    node = ev->data;
+
+    ngx_http_slidewin_redis_conn_read(&node->conn);
+
+    if (node->late) {
+        (void) ngx_http_slidewin_redis_node_watch(node, node->watched);
     }
 }
 

@@ -16,7 +16,7 @@ void ngx_http_slidewin_redis_node_start(ngx_http_slidewin_redis_node_t *node,
     ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_redis_place_t *place);
 void ngx_http_slidewin_redis_node_stop(ngx_http_slidewin_redis_node_t *node);
 
-/* whether a check may be sent, or a change of what was counted */
+/* whether a check may be asked, or a change of what was counted */
 ngx_uint_t ngx_http_slidewin_redis_node_open(
     ngx_http_slidewin_redis_node_t *node, ngx_uint_t check);
 
@@ -31,6 +31,14 @@ void ngx_http_slidewin_redis_node_failed(
     ngx_http_slidewin_redis_node_t *node, const char *reason, size_t len);
 void ngx_http_slidewin_redis_node_unheard(
     ngx_http_slidewin_redis_node_t *node);
+
+/*
+ * A call that was sent then, us, is given up and counted as late: as long as
+ * one is, the connection is left when no call was answered for a timeout.
+ * NGX_DECLINED if it is left now, and all that was sent has ended.
+ */
+ngx_int_t ngx_http_slidewin_redis_node_watch(
+    ngx_http_slidewin_redis_node_t *node, int64_t sent_at);
 
 /* nothing was heard for too long */
 void ngx_http_slidewin_redis_node_silent(

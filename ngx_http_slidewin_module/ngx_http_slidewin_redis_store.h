@@ -49,9 +49,16 @@ typedef struct {
     ngx_http_slidewin_redis_conn_t     conn;
     ngx_http_slidewin_redis_t         *redis;
     sw_breaker_t                       breaker;
-    ngx_queue_t                        waiting;    /* to be sent when ready */
+    ngx_queue_t                        waiting;    /* to be sent when there is
+                                                    * a connection, and room */
     ngx_uint_t                         calls;      /* checks under way */
     ngx_uint_t                         amends;     /* and changes */
+    ngx_uint_t                         flight;     /* of both: sent */
+    ngx_uint_t                         late;       /* of those: given up */
+    int64_t                            answered;   /* us, the last of them */
+    int64_t                            watched;    /* us, when the last of the
+                                                    * late ones was sent */
+    ngx_event_t                        watch;
     time_t                             logged;     /* the last bad answer */
 } ngx_http_slidewin_redis_node_t;
 
@@ -72,8 +79,13 @@ struct ngx_http_slidewin_redis_s {
                                        [NGX_HTTP_SLIDEWIN_REDIS_EVALSHA_LEN];
     int64_t                             number;    /* of the last call */
     ngx_uint_t                          amended;   /* changes so far */
+    ngx_uint_t                          checks;    /* of all nodes */
+    ngx_uint_t                          checks_max;
+    ngx_uint_t                          flight_max;  /* of a node */
     ngx_queue_t                         deadlines; /* of all under way */
     ngx_event_t                         due;       /* the first of them */
+    ngx_event_t                         written;   /* what a turn has set */
+    int64_t                             writing;   /* us, since when */
     ngx_queue_t                         groups     /* of checks under way */
                                          [NGX_HTTP_SLIDEWIN_REDIS_GROUPS];
 };

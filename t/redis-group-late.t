@@ -35,12 +35,12 @@ sub asked {
 ok($faults->well, 'Redis is asked');
 $faults->note;
 
-# Slow, but in time. The second is asked for when the first is answered, and is
-# late then; a third of another client is not.
+# Slow, but in time. The second is asked for when the first is answered, and has
+# a whole timeout from then on; a third of another client is asked for then.
 
 $fake->mode('hold');
 
-my ($first, $second, $third) = map { $nginx->client } 1 .. 3;
+my ($first, $second, $third) = map { $nginx->client(timeout => 60) } 1 .. 3;
 
 $first->request('/t?k=hot');
 ok(asked('hot', 1), 'one is asked for');
@@ -50,22 +50,48 @@ SlidewinNginx::nap($timeout / 2);
 $fake->release;
 is(told($first), '200 PASSED redis', 'one that takes long');
 ok(asked('hot', 2), '... then the other is asked for');
+SlidewinNginx::nap($timeout * 0.7);
+ok(!$second->answered, '... and has its own time');
 $third->request('/t?k=cold');
-is(told($second), '503 ERROR_REJECTED fail_closed', '... which is late');
+ok(asked('cold', 1), '... as has another');
 $fake->release;
-is(told($third), '200 PASSED redis', '... and no reason to refuse another');
-is($faults->lines(qr/is lost/), 0, '... nor to leave the connection');
+is(told($second), '200 PASSED redis', '... in which it is decided');
+is(told($third), '200 PASSED redis', '... and so is the other');
+is($faults->lines(qr/./), 0, '... there is nothing to log');
 
-# Six of one client are late, though the connection is heard of, and Redis is
-# given up. The one that tries it out goes by itself, not behind the first of
-# those, whose answer is still to come.
+# One is late, and those behind it go without it: they are one failure of Redis,
+# however many they are.
 
-my ($heard, $probe, @crowd) = map { $nginx->client } 1 .. 8;
+my ($early, $leader, @behind) = map { $nginx->client(timeout => 60) } 1 .. 12;
 
+$early->request('/t?k=early');
+ok(asked('early', 1), 'one before them');
+$leader->request('/t?k=late');
+ok(asked('late', 1), '... and one that will be late');
+$_->request('/t?k=late') for @behind;
+ok($nginx->busy(12), '... and ten behind it');
+SlidewinNginx::nap($timeout / 2);
+$fake->release(first => 1);
+is(told($early), '200 PASSED redis', '... the first is answered');
+is(told($leader), '503 ERROR_REJECTED fail_closed', '... one is late');
+ok(asked('late', 2), '... and those behind it are asked for');
+$fake->mode('well');
+$fake->release;
+is(SlidewinNginx::tally(map { $_->answer->{status} } @behind), '200 x10',
+   '... and decided');
+is($faults->lines(qr/is (?:lost|not asked)/), 0, '... and Redis is asked');
+
+# Six are late, though the connection is heard of, and Redis is given up. The one
+# that tries it out goes by itself, not behind the first of those, whose answer is
+# still to come.
+
+my ($heard, $probe, @crowd) = map { $nginx->client(timeout => 60) } 1 .. 8;
+
+$fake->mode('hold');
 $heard->request('/t?k=heard');
 ok(asked('heard', 1), 'one before them');
-$_->request('/t?k=crowd') for @crowd;
-ok($nginx->busy(7), '... and six of one client');
+$crowd[$_]->request("/t?k=crowd.$_") for 0 .. 5;
+ok(asked('crowd', 6), '... and six clients');
 SlidewinNginx::nap($timeout / 2);
 $fake->release(first => 1);
 is(told($heard), '200 PASSED redis', '... it is answered');
@@ -73,15 +99,16 @@ is(SlidewinNginx::tally(map { $_->answer->{status} } @crowd), '503 x6',
    '... they are late');
 ok($nginx->logged(qr/is not asked for a while/), '... and Redis is given up');
 SlidewinNginx::nap(0.2);
-$probe->request('/t?k=crowd');
-ok(asked('crowd', 2), '... until the next of them tries it out');
+$probe->request('/t?k=crowd.0');
+ok(asked('crowd', 7), '... until the next of them tries it out');
 $fake->mode('well');
 $fake->release;
 is(told($probe), '200 PASSED redis', '... and is answered');
 is($faults->lines(qr/is lost/), 0, '... on the same connection');
 is($fake->accepts, 1, '... which is the first');
 
-$_->close for $first, $second, $third, $heard, $probe, @crowd;
+$_->close for $first, $second, $third, $early, $leader, @behind,
+                 $heard, $probe, @crowd;
 $faults->clean;
 
 done_testing();

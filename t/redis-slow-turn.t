@@ -1,0 +1,102 @@
+# A turn of the event loop that takes longer than the timeout: checks that are
+# asked in it, before the slow work or after it, have a whole timeout from when
+# they are sent. A worker that was late is no Redis that has failed.
+
+use strict;
+use warnings;
+
+use SlidewinFake;
+use SlidewinHTTP2;
+use SlidewinNginx;
+use SlidewinRedis;
+use Test::More;
+
+my $patience = SlidewinNginx::patience();
+my ($timeout, $way) = (1, 0.2);
+my $redis = SlidewinRedis->start;
+my $far = SlidewinFake->start(relay => $redis->path, delay => sub { $way });
+my $port = SlidewinRedis::free_port();
+
+my $nginx = SlidewinNginx->start(
+    http => "slidewin_redis @{[$far->url]} timeout=@{[$timeout * 1000]}ms
+                            connect_timeout=20s;
+             slidewin_zone \$arg_k zone=one:1m rate=5r/h algorithm=log
+                           on_error=closed;
+             server {
+                 listen 127.0.0.1:$port http2;
+                 location = /slow {
+                     if (\$arg_x ~ '^(a+)+\$') { return 204; }
+                     empty_gif;
+                 }
+                 location = /check { slidewin zone=one; empty_gif; }
+             }",
+    server => 'location = /check { slidewin zone=one; empty_gif; }');
+
+sub decided { return $nginx->get('/check?k=well' . rand)->{status} == 200 }
+
+ok(SlidewinNginx::until_true(\&decided, 20 * $patience), 'Redis is asked');
+
+# what a slow one takes here, and how many of them are more than a timeout
+my $slow = '/slow?x=' . 'a' x 19 . 'b';
+my $h2 = SlidewinHTTP2->new($port);
+my $start = SlidewinNginx::now();
+
+$h2->answers($h2->request($slow)) for 1 .. 3;
+
+my $n = 1 + int 1.5 * $timeout / ((SlidewinNginx::now() - $start) / 3);
+
+# others keep the event loop awake
+my $traffic = fork // die "fork: $!";
+
+if ($traffic == 0) {
+    my $client = $nginx->client(timeout => 120);
+
+    while (getppid() != 1) { $client->get('/free') }
+    POSIX::_exit(0);
+}
+
+# where the number of slow ones turned out too small, more of them
+sub burst {
+    my ($name, $order) = @_;
+    my ($took, @answers);
+
+    for (1 .. 4) {
+        my (@checks, @frames, @all);
+
+        for my $uri ($order->($n)) {
+            my ($id, $frame) = $h2->compose($uri);
+            push @checks, $id if $uri =~ /check/;
+            push @all, $id;
+            push @frames, $frame;
+        }
+
+        my $start = SlidewinNginx::now();
+        $h2->send(@frames);
+        @answers = $h2->answers(@checks);
+        $h2->answers(@all);
+        $took = SlidewinNginx::now() - $start;
+        last if $took > 1.2 * $timeout;
+        $n = 1 + int $n * 1.5;
+    }
+
+    cmp_ok($took, '>', $timeout, "$name: the turn takes long, by $n");
+    is(SlidewinNginx::tally(map { $_->{status} } @answers), '200 x5',
+       '... and Redis decides');
+
+    return;
+}
+
+sub checks { return map { '/check?k=' . rand } 1 .. 5 }
+
+burst('checks after slow work', sub { (($slow) x $_[0], checks()) });
+burst('checks before slow work', sub { (checks(), ($slow) x $_[0]) });
+
+kill 'KILL', $traffic;
+waitpid $traffic, 0;
+
+is(join('', $nginx->errors(qr/slidewin redis/)), '',
+   'and there is nothing to log');
+$h2->{c}->close;
+$nginx->stop;
+
+done_testing();

@@ -1,0 +1,78 @@
+# A connection that greets, and tells the time, but swallows every check: that it
+# says something does not make it well. It is left after one timeout.
+
+use strict;
+use warnings;
+
+use SlidewinFake;
+use SlidewinFaults;
+use Test::More;
+
+my $timeout = 2;
+my $patience = SlidewinNginx::patience();
+
+# The first connection ends at once, the second swallows, the others are well.
+my $fake = SlidewinFake->start(mode => 'odd', modes => {
+    odd => {
+        accept => sub {
+            my ($c) = @_;
+
+            $c->{place} = $c->{server}{stats}{accepts};
+            $c->fin if $c->{place} == 1;
+        },
+        check => sub {
+            my ($c, $command) = @_;
+
+            $c->honest($command) if $c->{place} > 2;
+        },
+    },
+});
+my $faults = SlidewinFaults->start(
+    url => $fake->url, redis => "timeout=${timeout}s");
+my $nginx = $faults->nginx;
+
+sub time_asked { return $fake->stats->{commands}{TIME} // 0 }
+
+ok(SlidewinNginx::until_true(sub { time_asked() == 1 }, 20 * $patience),
+   'the second connection is greeted');
+
+# it is asked for the time again by the first check after a second
+SlidewinNginx::nap(1.5);
+
+my $answer = $faults->get('/closed?k=first');
+
+is(SlidewinFaults::told($answer), '503 ERROR_REJECTED fail_closed',
+   'a check is swallowed');
+is(time_asked(), 2, '... though the time is told');
+ok($faults->well(20), '... and the connection is left for one that answers');
+is($fake->accepts, 3, '... which is the next');
+$faults->note;
+
+# One that is given up while another was answered goes on watching: the connection
+# is left when nothing was answered for a timeout, though nobody asks any more.
+
+my ($first, $second) = map { $nginx->client(timeout => 60) } 1, 2;
+my $lost = $faults->lines(qr/is lost/);
+
+$fake->mode('hold');
+$first->request('/closed?k=first.1');
+$second->request('/closed?k=first.2');
+ok(SlidewinNginx::until_true(sub { $fake->checks('first') == 3 },
+                             20 * $patience), 'two are asked for');
+SlidewinNginx::nap($timeout / 2);
+$fake->release(first => 1);
+is(SlidewinFaults::told($first->answer), '200 PASSED redis', '... one in time');
+is(SlidewinFaults::told($second->answer), '503 ERROR_REJECTED fail_closed',
+   '... the other is given up');
+is($faults->lines(qr/is lost/), $lost, '... and the connection is not, yet');
+ok(SlidewinNginx::until_true(sub { $fake->accepts == 4 }, 20 * $patience),
+   '... until it has said nothing for a timeout');
+is($faults->lines(qr/is lost: no answer within the timeout/), $lost + 1,
+   '... which the log tells');
+$fake->mode('well');
+ok($faults->well(20), '... and Redis is asked again');
+
+$_->close for $first, $second;
+$faults->clean;
+
+done_testing();
