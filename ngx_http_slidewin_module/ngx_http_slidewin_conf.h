@@ -36,6 +36,17 @@ typedef struct {
 } ngx_http_slidewin_ref_t;
 
 
+/* requests that the store of a policy did not decide, while it lasts */
+
+typedef struct {
+    ngx_uint_t                     requests;   /* 0: it decides them */
+    ngx_uint_t                     requests_told;
+    ngx_msec_t                     since;
+    ngx_msec_t                     told;
+    ngx_msec_t                     last;
+} ngx_http_slidewin_outage_t;
+
+
 /* slidewin_zone */
 
 typedef struct {
@@ -58,6 +69,7 @@ typedef struct {
     /* a worker's */
     ngx_event_t                    lease_timer;
     ngx_msec_t                     lease_watch;
+    ngx_http_slidewin_outage_t     outage;
     ngx_rbtree_t                   lines;      /* of those that wait */
     ngx_rbtree_node_t              sentinel;
 } ngx_http_slidewin_policy_t;

@@ -12,6 +12,7 @@
 #include "ngx_http_slidewin_edge.h"
 #include "ngx_http_slidewin_handler.h"
 #include "ngx_http_slidewin_module.h"
+#include "ngx_http_slidewin_outage.h"
 #include "ngx_http_slidewin_report.h"
 
 
@@ -392,6 +393,10 @@ ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
         }
 
         if (rc != NGX_OK) {
+            if (!entry->store->local) {
+                ngx_http_slidewin_outage_count(entry->policy);
+            }
+
             smcf = ngx_http_get_module_main_conf(ctx->request,
                                                  ngx_http_slidewin_module);
             fallback = entry->store->local ? NULL : &smcf->local;
@@ -404,6 +409,7 @@ ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
 
         if (!entry->store->local) {
             ngx_http_slidewin_edge_learn(entry, ctx->call.asked);
+            ngx_http_slidewin_outage_decided(entry->policy);
         }
     }
 }

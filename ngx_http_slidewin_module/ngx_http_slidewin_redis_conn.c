@@ -618,7 +618,7 @@ ngx_http_slidewin_redis_conn_proven(ngx_http_slidewin_redis_conn_t *c)
     if (c->reported) {
         c->reported = 0;
         c->explained = 0;
-        ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "slidewin redis %V is back", &c->place->name);
     }
 }

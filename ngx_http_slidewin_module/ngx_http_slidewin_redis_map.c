@@ -219,7 +219,7 @@ ngx_http_slidewin_redis_map_replied(redisAsyncContext *context, void *reply,
 
     if (cluster->reported) {
         cluster->reported = 0;
-        ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "slidewin redis %V tells the slots of its cluster",
                       &member->host->place.name);
     }
@@ -402,7 +402,7 @@ ngx_http_slidewin_redis_map_settle(ngx_http_slidewin_redis_cluster_t *cluster)
                       "node", left, &cluster->seeds[0].place.name);
 
     } else if (left == 0 && cluster->left) {
-        ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "slidewin redis: all slots of the cluster of %V have a "
                       "node", &cluster->seeds[0].place.name);
     }

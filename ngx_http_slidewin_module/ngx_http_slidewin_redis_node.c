@@ -172,7 +172,7 @@ ngx_http_slidewin_redis_node_worked(ngx_http_slidewin_redis_node_t *node)
     ngx_http_slidewin_redis_conn_proven(&node->conn);
 
     if (sw_breaker_success(&node->breaker)) {
-        ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "slidewin redis %V is asked again",
                       &node->conn.place->name);
     }

@@ -232,7 +232,7 @@ for my $signal ('KILL', 'TERM') {
 }
 
 ok($nginx->logged(qr/\[error\].* is lost: /), 'the loss is in the log');
-ok($nginx->logged(qr/\[notice\].* is back/), 'the return as well');
+ok($nginx->logged(qr/\[error\].* is back/), 'the return as well');
 
 $nginx->stop;
 
