@@ -60,6 +60,7 @@ ngx_http_slidewin_redis_conn_connect(ngx_http_slidewin_redis_conn_t *c)
 {
     c->state = NGX_HTTP_SLIDEWIN_REDIS_CONNECTING;
     c->locating = 1;
+    c->met = 0;
 
     ngx_add_timer(&c->timer, c->access->connect_timeout);
 
@@ -116,7 +117,7 @@ ngx_http_slidewin_redis_conn_located(ngx_http_slidewin_redis_conn_t *c,
 
     if (c->access->tls) {
         ssl = ngx_http_slidewin_redis_tls_start(c->access->tls, &context->c,
-                                                address->name, reason,
+                                                address, &c->session, reason,
                                                 sizeof(reason));
         if (ssl == NULL) {
             redisAsyncFree(context);
@@ -236,6 +237,8 @@ ngx_http_slidewin_redis_conn_connected(const redisAsyncContext *context,
                                           NGX_HTTP_SLIDEWIN_REDIS_KEEPALIVE);
     }
 
+    c->met = 1;
+
     ngx_http_slidewin_redis_greet(c);
 }
 
@@ -318,9 +321,25 @@ static void
 ngx_http_slidewin_redis_conn_lost(ngx_http_slidewin_redis_conn_t *c,
     const char *reason)
 {
-    ngx_uint_t  level, was_ready;
+    ngx_uint_t  level, was_ready, offered;
 
     was_ready = (c->state != NGX_HTTP_SLIDEWIN_REDIS_CONNECTING);
+
+    /* what was resumed in vain is begun anew, once */
+
+    if (!was_ready && c->met) {
+        offered = c->session.offered;
+        ngx_http_slidewin_redis_tls_forget(&c->session);
+
+        if (offered) {
+            ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
+                          "slidewin redis %V is tried without its last "
+                          "session: %s", &c->place->name, reason);
+            (void) c->place->leave(c->place, 0);
+            ngx_http_slidewin_redis_conn_retry(c, 0);
+            return;
+        }
+    }
 
     /* it is not lost as long as it has an address that was not tried */
 
@@ -699,4 +718,6 @@ ngx_http_slidewin_redis_conn_stop(ngx_http_slidewin_redis_conn_t *c)
     if (context) {
         redisAsyncFree(context);
     }
+
+    ngx_http_slidewin_redis_tls_forget(&c->session);
 }

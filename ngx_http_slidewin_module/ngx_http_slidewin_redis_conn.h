@@ -61,7 +61,9 @@ struct ngx_http_slidewin_redis_conn_s {
     int64_t                           clock_asked;
     ngx_uint_t                        pending;     /* replies due */
     ngx_http_slidewin_redis_memory_t  memory;      /* of the one under way */
+    ngx_http_slidewin_redis_session_t session;     /* of TLS */
     unsigned                          locating:1;
+    unsigned                          met:1;       /* the other is there */
     unsigned                          failed:1;    /* not worth waiting for */
     unsigned                          doubtful:1;  /* until a check works */
     unsigned                          reported:1;  /* its loss is logged */

@@ -442,6 +442,7 @@ ngx_http_slidewin_redis_scout_start(ngx_event_t *ev)
     scout->access.nscripts = 0;
     scout->access.spared = NGX_MAX_UINT32_VALUE;
 
+    ngx_http_slidewin_redis_tls_forget(&scout->conn.session);
     ngx_memzero(&scout->conn, sizeof(ngx_http_slidewin_redis_conn_t));
 
     scout->conn.place = &scout->place;

@@ -26,19 +26,23 @@ static int ngx_http_slidewin_redis_tls_load_key(SSL_CTX *ctx,
 static int ngx_http_slidewin_redis_tls_password(char *buf, int size,
     int rwflag, void *data);
 static void ngx_http_slidewin_redis_tls_cleanup(void *data);
+static void ngx_http_slidewin_redis_tls_resume(SSL *ssl,
+    ngx_http_slidewin_redis_session_t *session,
+    const ngx_http_slidewin_redis_address_t *address, const char *name);
+static int ngx_http_slidewin_redis_tls_keep(SSL *ssl, SSL_SESSION *left);
 static ngx_int_t ngx_http_slidewin_redis_tls_expect(SSL *ssl,
     const char *name);
 
 
 SSL *
 ngx_http_slidewin_redis_tls_start(ngx_http_slidewin_redis_tls_t *tls,
-    redisContext *context, const char *name, u_char *reason, size_t size)
+    redisContext *context, const ngx_http_slidewin_redis_address_t *address,
+    ngx_http_slidewin_redis_session_t *session, u_char *reason, size_t size)
 {
-    SSL  *ssl;
+    SSL         *ssl;
+    const char  *name;
 
-    if (tls->name.data) {
-        name = (char *) tls->name.data;
-    }
+    name = tls->name.data ? (char *) tls->name.data : address->name;
 
     (void) ngx_cpystrn(reason, (u_char *) "no memory", size);
 
@@ -48,9 +52,13 @@ ngx_http_slidewin_redis_tls_start(ngx_http_slidewin_redis_tls_t *tls,
         || ngx_http_slidewin_redis_tls_expect(ssl, name) != NGX_OK)
     {
         SSL_free(ssl);
-        ssl = NULL;
+        ERR_clear_error();
+        return NULL;
+    }
 
-    } else if (redisInitiateSSL(context, ssl) != REDIS_OK) {
+    ngx_http_slidewin_redis_tls_resume(ssl, session, address, name);
+
+    if (redisInitiateSSL(context, ssl) != REDIS_OK) {
         ngx_http_slidewin_redis_tls_reason(ssl, context->errstr, reason,
                                            size);
         SSL_free(ssl);
@@ -60,6 +68,60 @@ ngx_http_slidewin_redis_tls_start(ngx_http_slidewin_redis_tls_t *tls,
     ERR_clear_error();
 
     return ssl;
+}
+
+
+static void
+ngx_http_slidewin_redis_tls_resume(SSL *ssl,
+    ngx_http_slidewin_redis_session_t *session,
+    const ngx_http_slidewin_redis_address_t *address, const char *name)
+{
+    u_char  peer[NGX_HTTP_SLIDEWIN_REDIS_PEER_LEN], *end;
+
+    end = ngx_snprintf(peer, sizeof(peer) - 1, "%s %ui %s", address->host,
+                       address->port, name);
+    *end = '\0';
+
+    if (ngx_strcmp(session->peer, peer) != 0) {
+        ngx_http_slidewin_redis_tls_forget(session);
+        ngx_memcpy(session->peer, peer, end - peer + 1);
+    }
+
+    session->offered = (session->session
+                        && SSL_SESSION_is_resumable(session->session)
+                        && SSL_set_session(ssl, session->session) == 1);
+
+    (void) SSL_set_app_data(ssl, session);
+}
+
+
+/*
+ * With TLS 1.3 it comes after the handshake, and more than once.  A copy is
+ * kept: OpenSSL spoils that of a connection which ends without goodbye, as all
+ * do whose server is lost.
+ */
+
+static int
+ngx_http_slidewin_redis_tls_keep(SSL *ssl, SSL_SESSION *left)
+{
+    ngx_http_slidewin_redis_session_t  *session;
+
+    session = SSL_get_app_data(ssl);
+
+    SSL_SESSION_free(session->session);
+    session->session = SSL_SESSION_dup(left);
+
+    return 0;
+}
+
+
+void
+ngx_http_slidewin_redis_tls_forget(ngx_http_slidewin_redis_session_t *session)
+{
+    SSL_SESSION_free(session->session);
+
+    session->session = NULL;
+    session->offered = 0;
 }
 
 
@@ -170,6 +232,10 @@ ngx_http_slidewin_redis_tls_context(ngx_conf_t *cf,
     if (SSL_CTX_get_min_proto_version(tls->ctx) < TLS1_2_VERSION) {
         (void) SSL_CTX_set_min_proto_version(tls->ctx, TLS1_2_VERSION);
     }
+
+    (void) SSL_CTX_set_session_cache_mode(tls->ctx, SSL_SESS_CACHE_CLIENT
+                                               |SSL_SESS_CACHE_NO_INTERNAL);
+    SSL_CTX_sess_set_new_cb(tls->ctx, ngx_http_slidewin_redis_tls_keep);
 
     if (!tls->unverified) {
         SSL_CTX_set_verify(tls->ctx, SSL_VERIFY_PEER, NULL);

@@ -100,7 +100,7 @@ sub release {
 sub cut { $_[0]->_ask('cut'); return }
 
 # { accepts, open, commands => { NAME => N }, checks => { CLIENT => N }, length
-# of the last honest answer }
+# of the last honest answer, after: seconds from each cut to the next connection }
 sub stats { return $_[0]->_ask('stats') }
 
 sub accepts { return $_[0]->stats->{accepts} }
@@ -256,6 +256,8 @@ sub _command {
             $c->flush;
         }
 
+        $self->{cut} = SlidewinNginx::now();
+
     } else {
         for my $c (@{$self->{connections}}) {
             my $held = $c->{held};
@@ -282,6 +284,8 @@ sub _accept {
     $socket->setsockopt(Socket::IPPROTO_TCP(), Socket::TCP_NODELAY(), 1);
     $socket->blocking(0);
     $self->{stats}{accepts}++;
+    push @{$self->{stats}{after}}, SlidewinNginx::now() - delete $self->{cut}
+        if $self->{cut};
     push @{$self->{connections}}, $c;
 
     if ($self->{relay}) {

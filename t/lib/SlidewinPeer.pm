@@ -29,9 +29,9 @@ sub _command {
     return ('/usr/bin/python3', '-I', "$root/t/peers/$program.py", @arguments);
 }
 
-# serve PROGRAM: a server that listens when this returns
+# serve PROGRAM, ARGUMENTS: a server that listens when this returns
 sub serve {
-    my ($class, $program) = @_;
+    my ($class, $program, @arguments) = @_;
     my $address = SlidewinExample::address();
     my $self = bless { owner => $$, address => $address }, $class;
 
@@ -44,7 +44,7 @@ sub serve {
         close $self->{input};
         open STDIN, '<&', $input;
         open STDOUT, '>&', $output;
-        exec _command($program, 'server', $address)
+        exec _command($program, 'server', $address, @arguments)
             or POSIX::_exit(127);
     }
 
@@ -60,6 +60,16 @@ sub serve {
 }
 
 sub address { return $_[0]{address} }
+
+# tell LINE: what the server has to say to it, decoded
+sub tell {
+    my ($self, $line) = @_;
+
+    syswrite $self->{input}, "$line\n";
+    my $answer = readline $self->{output} // die "the server is gone\n";
+
+    return JSON::PP::decode_json($answer);
+}
 
 # ends it, and returns the lines it has printed
 sub stop {

@@ -84,6 +84,13 @@ pauses(void)
     pause = SW_PAUSE_MAX;
     tap_ok(sw_pause_next(&pause, UINT32_MAX) <= SW_PAUSE_MAX
            && pause == SW_PAUSE_MAX, "pause: the most stays the most");
+
+    pause = SW_PAUSE_MAX;
+    given = sw_pause_up_to(&pause, 3 * SW_PAUSE_MAX, UINT32_MAX);
+    tap_ok(pause == 2 * SW_PAUSE_MAX && given >= pause / 2 && given <= pause
+           && sw_pause_up_to(&pause, 3 * SW_PAUSE_MAX, 0)
+              == 3 * SW_PAUSE_MAX / 2,
+           "pause: up to another length if told");
 }
 
 
