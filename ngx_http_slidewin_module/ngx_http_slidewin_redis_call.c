@@ -351,6 +351,13 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
     node->flight++;
     ngx_http_slidewin_redis_call_sent(rcall, now);
 
+    /* for those with it that came later, as it was not run */
+
+    if (rcall->late) {
+        node->late++;
+        (void) ngx_http_slidewin_redis_node_watch(node, now);
+    }
+
     node->redis->amended += rcall->amends;
     rcall->amended = node->redis->amended;
 
