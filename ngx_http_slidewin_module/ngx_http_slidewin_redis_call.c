@@ -229,7 +229,8 @@ ngx_http_slidewin_redis_calls_free_spare(void)
 /*
  * Sends it, or lets it wait in line, for the connection or for those before it:
  * more at once than Redis can answer within the timeout would look as if Redis
- * had failed.  One that tries out a Redis that has failed waits for nobody.
+ * had failed.  That there is no connection is Redis' own time.  One that tries
+ * out a Redis that has failed waits for nobody.
  */
 
 static ngx_int_t
@@ -239,10 +240,15 @@ ngx_http_slidewin_redis_call_submit(ngx_http_slidewin_redis_call_t *rcall)
 
     node = rcall->node;
 
-    if (!ngx_http_slidewin_redis_conn_open(&node->conn)
-        || (node->breaker.state == SW_BREAKER_CLOSED
-            && (node->flight >= node->redis->flight_max
-                || !ngx_queue_empty(&node->waiting))))
+    if (!ngx_http_slidewin_redis_conn_open(&node->conn)) {
+        rcall->dated = 1;
+        ngx_queue_insert_tail(&node->waiting, &rcall->queue);
+        return NGX_OK;
+    }
+
+    if (node->breaker.state == SW_BREAKER_CLOSED
+        && (node->flight >= node->redis->flight_max
+            || !ngx_queue_empty(&node->waiting)))
     {
         ngx_queue_insert_tail(&node->waiting, &rcall->queue);
         return NGX_OK;
@@ -351,6 +357,13 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
 
     node->flight++;
     ngx_http_slidewin_redis_call_sent(rcall, now);
+
+    /* for those with it that came later, as it was not run */
+
+    if (rcall->late) {
+        node->late++;
+        (void) ngx_http_slidewin_redis_node_watch(node, now);
+    }
 
     node->redis->amended += rcall->amends;
     rcall->amended = node->redis->amended;

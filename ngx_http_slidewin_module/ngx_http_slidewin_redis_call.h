@@ -53,7 +53,7 @@ typedef struct {
     unsigned                         leads:1;   /* a group */
     unsigned                         follows:1;
     unsigned                         sent:1;
-    unsigned                         dated:1;   /* was sent once */
+    unsigned                         dated:1;   /* its deadline stands */
     unsigned                         answered:1;
     unsigned                         retried:1;
     unsigned                         asking:1;

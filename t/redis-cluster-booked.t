@@ -330,14 +330,19 @@ start('30s');
 
     nothing_under_way($_, "... nothing is under way to $_") for qw(a b);
 
-    # and as many may be as at the start
+    # and as many may be as at the start, however many wait behind one
     moves('b');
-    my @crowd = (leads('b'), map { asks() } 1 .. 1030);
-    busy(1024, 'b takes as many as it did');
+    $fake{b}->mode('hold');
+    my $before = $fake{b}->checks('many');
+    my @crowd = map { $nginx->asks('/t?k=' . of('b', 'many')) } 1 .. 1030;
+    becomes(sub { $fake{b}->checks('many') - $before }, 1024,
+            'b takes as many as it did');
+    push @crowd, map { asks() } 1 .. 500;
+    busy(1530, '... and the others wait');
     $fake{b}->mode('well');
     $fake{b}->release;
     is(SlidewinNginx::tally(map { $_->answer->{status} } @crowd),
-       '200 x1024, 503 x7', '... and decides for them');
+       '200 x1530', '... and decides for all');
     $_->close for @crowd;
 }
 

@@ -75,7 +75,13 @@ for my $round (1 .. 3) {
     my $more = $nginx->asks("/many?k=more$round");
 
     if ($round < 3) {
+        my $leaves = $more;
+
         ok($nginx->busy($most + 1), 'one more waits');
+        $more = $nginx->asks("/many?k=more$round");
+        ok($nginx->busy($most + 2), '... and one behind it');
+        $leaves->close;
+        ok($nginx->busy($most + 1), '... which has its place when it leaves');
         is($fake->checks - $before, $asked, '... and Redis is not asked yet');
     } else {
         ok(SlidewinNginx::until_true(sub {
