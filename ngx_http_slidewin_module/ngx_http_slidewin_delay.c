@@ -3,8 +3,10 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "ngx_http_slidewin_amend.h"
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_delay.h"
+#include "ngx_http_slidewin_deny.h"
 
 
 /* of a worker's connections for requests that wait, and of those for a line */
@@ -20,6 +22,18 @@
 #define NGX_HTTP_SLIDEWIN_DELAY_GRACE  100     /* ms */
 
 
+/*
+ * Units that the first of a line took for those behind it, by policy: ahead is
+ * what is left of them.  The claims and the bytes of their keys follow.
+ */
+
+typedef struct {
+    ngx_http_slidewin_store_t   *store;
+    ngx_uint_t                   n;
+    ngx_http_slidewin_claim_t  **claims;
+} ngx_http_slidewin_grant_t;
+
+
 /* of one client and policy, in the order they came; never empty */
 
 typedef struct {
@@ -28,6 +42,7 @@ typedef struct {
     ngx_queue_t                  places;
     ngx_uint_t                   n;
     int64_t                      units;
+    ngx_http_slidewin_grant_t   *grant;        /* for the first; NULL: none */
 } ngx_http_slidewin_line_t;
 
 
@@ -51,6 +66,18 @@ static ngx_http_slidewin_line_t *ngx_http_slidewin_delay_create(
     ngx_http_slidewin_entry_t *entry);
 static ngx_http_slidewin_place_t *ngx_http_slidewin_delay_first(
     ngx_http_slidewin_line_t *line);
+static ngx_uint_t ngx_http_slidewin_delay_add(ngx_http_slidewin_call_t *call,
+    ngx_http_slidewin_ctx_t *ctx);
+static ngx_uint_t ngx_http_slidewin_delay_distant(
+    ngx_http_slidewin_ctx_t *ctx);
+static ngx_http_slidewin_claim_t *ngx_http_slidewin_delay_match(
+    ngx_http_slidewin_claim_t **claims, ngx_uint_t n,
+    ngx_http_slidewin_entry_t *entry);
+static ngx_http_slidewin_grant_t *ngx_http_slidewin_delay_create_grant(
+    ngx_http_slidewin_call_t *call, ngx_http_slidewin_store_t *store);
+static void ngx_http_slidewin_delay_revoke(ngx_http_slidewin_line_t *line);
+static void ngx_http_slidewin_delay_return(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_claim_t *claim);
 static void ngx_http_slidewin_delay_call(ngx_http_slidewin_line_t *line);
 static void ngx_http_slidewin_delay_set_timer(
     ngx_http_slidewin_place_t *place, int64_t due);
@@ -286,6 +313,7 @@ ngx_http_slidewin_delay_give_up_place(ngx_http_slidewin_ctx_t *ctx)
     ngx_http_slidewin_delayed--;
 
     if (line->n == 0) {
+        ngx_http_slidewin_delay_revoke(line);
         ngx_rbtree_delete(&line->policy->lines, &line->sn.node);
         ngx_free(line);
         return;
@@ -346,6 +374,7 @@ ngx_http_slidewin_delay_create(ngx_http_slidewin_entry_t *entry)
     line->policy = entry->policy;
     line->n = 0;
     line->units = 0;
+    line->grant = NULL;
 
     line->sn.node.key = ngx_murmur_hash2(key->data, key->len);
     line->sn.str.len = key->len;
@@ -363,6 +392,334 @@ ngx_http_slidewin_delay_first(ngx_http_slidewin_line_t *line)
 {
     return ngx_queue_data(ngx_queue_head(&line->places),
                           ngx_http_slidewin_place_t, queue);
+}
+
+
+/*
+ * One question for a whole line: with one for each of it, a line would be
+ * served at the pace of round trips, which may be slower than it grows.  Those
+ * that ask for other policies as well, or in several distant stores, ask
+ * themselves.  Where there are leases, these are taken ahead already.
+ */
+
+void
+ngx_http_slidewin_delay_ahead(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_store_t *store)
+{
+    ngx_uint_t                  i;
+    ngx_queue_t                *q;
+    ngx_http_slidewin_line_t   *line;
+    ngx_http_slidewin_entry_t  *entry;
+    ngx_http_slidewin_place_t  *place;
+
+    for (i = 0; i < ctx->call.n; i++) {
+        entry = (ngx_http_slidewin_entry_t *) ctx->call.claims[i];
+
+        if (entry->policy->lease || entry->claim.dry_run) {
+            return;
+        }
+
+        entry->claim.ahead = 0;
+    }
+
+    line = ctx->place->line;
+
+    if (store->local || ctx->call.n != ngx_http_slidewin_delay_distant(ctx)
+        || ctx->place != ngx_http_slidewin_delay_first(line))
+    {
+        return;
+    }
+
+    for (q = ngx_queue_next(&ctx->place->queue);
+         q != ngx_queue_sentinel(&line->places);
+         q = ngx_queue_next(q))
+    {
+        place = ngx_queue_data(q, ngx_http_slidewin_place_t, queue);
+
+        if (!ngx_http_slidewin_delay_add(&ctx->call, place->ctx)) {
+            return;
+        }
+    }
+}
+
+
+static ngx_uint_t
+ngx_http_slidewin_delay_add(ngx_http_slidewin_call_t *call,
+    ngx_http_slidewin_ctx_t *ctx)
+{
+    ngx_http_slidewin_claim_t  *claim;
+    ngx_http_slidewin_entry_t  *entry;
+
+    if (ngx_http_slidewin_delay_distant(ctx) != call->n) {
+        return 0;
+    }
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+        if (!entry->settled && !entry->store->local
+            && ngx_http_slidewin_delay_match(call->claims, call->n, entry)
+               == NULL)
+        {
+            return 0;
+        }
+    }
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+
+        if (entry->settled || entry->store->local) {
+            continue;
+        }
+
+        claim = ngx_http_slidewin_delay_match(call->claims, call->n, entry);
+
+        claim->ahead = ngx_min(claim->ahead + entry->claim.cost,
+                               claim->policy.limit);
+    }
+
+    return 1;
+}
+
+
+/* open claims that are not decided on this machine */
+
+static ngx_uint_t
+ngx_http_slidewin_delay_distant(ngx_http_slidewin_ctx_t *ctx)
+{
+    ngx_uint_t                  n;
+    ngx_http_slidewin_entry_t  *entry;
+
+    n = 0;
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+        n += (!entry->settled && !entry->store->local);
+    }
+
+    return n;
+}
+
+
+static ngx_http_slidewin_claim_t *
+ngx_http_slidewin_delay_match(ngx_http_slidewin_claim_t **claims,
+    ngx_uint_t n, ngx_http_slidewin_entry_t *entry)
+{
+    ngx_uint_t    i;
+    ngx_str_t    *key;
+    sw_policy_t  *one, *two;
+
+    key = &entry->claim.key;
+    two = &entry->claim.policy;
+
+    for (i = 0; i < n; i++) {
+        one = &claims[i]->policy;
+
+        if (claims[i]->zone == entry->claim.zone && !entry->claim.dry_run
+            && one->algorithm == two->algorithm && one->slices == two->slices
+            && one->limit == entry->quota && one->window == two->window
+            && claims[i]->key.len == key->len
+            && ngx_memcmp(claims[i]->key.data, key->data, key->len) == 0)
+        {
+            return claims[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+/*
+ * The one that asked need not stand in the line: several that ask for the same
+ * are one question, and what was taken ahead is the first one's.
+ */
+
+void
+ngx_http_slidewin_delay_grant(ngx_http_slidewin_ctx_t *ctx)
+{
+    ngx_uint_t                  i;
+    ngx_http_slidewin_line_t   *line;
+    ngx_http_slidewin_entry_t  *entry;
+    ngx_http_slidewin_grant_t  *grant;
+    ngx_http_slidewin_store_t  *store;
+
+    line = ctx->place ? ctx->place->line : NULL;
+    store = NULL;
+
+    for (i = 0; i < ctx->call.n; i++) {
+        entry = (ngx_http_slidewin_entry_t *) ctx->call.claims[i];
+
+        (void) ngx_http_slidewin_entry_verdict(entry);
+
+        store = entry->store;
+
+        if (line == NULL) {
+            line = ngx_http_slidewin_delay_find(entry);
+        }
+    }
+
+    grant = NULL;
+
+    if (line && line->grant == NULL) {
+        grant = ngx_http_slidewin_delay_create_grant(&ctx->call, store);
+        line->grant = grant;
+    }
+
+    for (i = 0; i < ctx->call.n; i++) {
+        if (grant == NULL) {
+            ngx_http_slidewin_delay_return(store, ctx->call.claims[i]);
+        }
+
+        ctx->call.claims[i]->ahead = 0;
+    }
+
+    if (grant && ctx->place == NULL) {
+        ngx_http_slidewin_delay_call(line);
+    }
+}
+
+
+static ngx_http_slidewin_grant_t *
+ngx_http_slidewin_delay_create_grant(ngx_http_slidewin_call_t *call,
+    ngx_http_slidewin_store_t *store)
+{
+    size_t                      size;
+    u_char                     *key;
+    ngx_uint_t                  i;
+    ngx_http_slidewin_claim_t  *claim;
+    ngx_http_slidewin_grant_t  *grant;
+
+    size = sizeof(ngx_http_slidewin_grant_t)
+           + call->n * (sizeof(ngx_http_slidewin_claim_t)
+                        + sizeof(ngx_http_slidewin_claim_t *));
+
+    for (i = 0; i < call->n; i++) {
+        size += call->claims[i]->key.len;
+    }
+
+    grant = ngx_alloc(size, ngx_cycle->log);
+    if (grant == NULL) {
+        return NULL;
+    }
+
+    claim = (ngx_http_slidewin_claim_t *) &grant[1];
+
+    grant->store = store;
+    grant->n = call->n;
+    grant->claims = (ngx_http_slidewin_claim_t **) &claim[call->n];
+
+    key = (u_char *) &grant->claims[call->n];
+
+    for (i = 0; i < call->n; i++) {
+        claim[i] = *call->claims[i];
+        claim[i].key.data = key;
+        key = ngx_cpymem(key, call->claims[i]->key.data, claim[i].key.len);
+        grant->claims[i] = &claim[i];
+    }
+
+    return grant;
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_delay_granted(ngx_http_slidewin_ctx_t *ctx)
+{
+    int64_t                     left;
+    ngx_uint_t                  i;
+    ngx_http_slidewin_line_t   *line;
+    ngx_http_slidewin_claim_t  *claim;
+    ngx_http_slidewin_entry_t  *entry;
+    ngx_http_slidewin_grant_t  *grant;
+
+    line = ctx->place->line;
+    grant = line->grant;
+
+    if (grant == NULL || ctx->place != ngx_http_slidewin_delay_first(line)) {
+        return 0;
+    }
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+
+        if (entry->settled || entry->store->local) {
+            continue;
+        }
+
+        claim = ngx_http_slidewin_delay_match(grant->claims, grant->n, entry);
+
+        if (claim == NULL || claim->ahead < entry->claim.cost) {
+            ngx_http_slidewin_delay_revoke(line);
+            return 0;
+        }
+    }
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+
+        if (entry->settled || entry->store->local) {
+            continue;
+        }
+
+        claim = ngx_http_slidewin_delay_match(grant->claims, grant->n, entry);
+
+        claim->ahead -= entry->claim.cost;
+        claim->verdict.remaining -= entry->claim.cost;
+        claim->verdict.level += entry->claim.cost * claim->verdict.scale;
+
+        entry->claim.policy.limit = entry->quota;
+        entry->claim.verdict = claim->verdict;
+        entry->claim.counted = 1;
+        entry->claim.ahead = 0;
+    }
+
+    left = 0;
+
+    for (i = 0; i < grant->n; i++) {
+        left += grant->claims[i]->ahead;
+    }
+
+    if (left == 0) {
+        ngx_http_slidewin_delay_revoke(line);
+    }
+
+    return 1;
+}
+
+
+/* what the line does not take goes back before it asks again */
+
+static void
+ngx_http_slidewin_delay_revoke(ngx_http_slidewin_line_t *line)
+{
+    ngx_uint_t                  i;
+    ngx_http_slidewin_grant_t  *grant;
+
+    grant = line->grant;
+
+    if (grant == NULL) {
+        return;
+    }
+
+    line->grant = NULL;
+
+    for (i = 0; i < grant->n; i++) {
+        ngx_http_slidewin_delay_return(grant->store, grant->claims[i]);
+    }
+
+    ngx_free(grant);
+}
+
+
+static void
+ngx_http_slidewin_delay_return(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_claim_t *claim)
+{
+    ngx_http_slidewin_claim_t  rest;
+
+    if (claim->ahead == 0) {
+        return;
+    }
+
+    rest = *claim;
+    rest.cost = claim->ahead;
+    rest.ahead = 0;
+
+    ngx_http_slidewin_deny_forget(&rest);
+    ngx_http_slidewin_give_back(store, &rest);
 }
 
 

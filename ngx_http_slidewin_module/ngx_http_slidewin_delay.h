@@ -1,8 +1,9 @@
 
 /*
  * Requests that wait for their turn.  Those of one client and policy stand in
- * a line of this worker.  Only the first of a line asks the store; the others
- * wait for it to leave, so that nobody is admitted before who came earlier.
+ * a line of this worker.  Only the first of a line asks the store, for itself
+ * and for those behind it: as many of them as there is room for go with it, in
+ * their order, so that nobody is admitted before who came earlier.
  */
 
 
@@ -23,6 +24,22 @@ int64_t ngx_http_slidewin_delay_behind(ngx_http_slidewin_ctx_t *ctx,
  */
 ngx_int_t ngx_http_slidewin_delay_join(ngx_http_slidewin_ctx_t *ctx,
     ngx_event_handler_pt due);
+
+/*
+ * Before a store is asked: the first of a line takes ahead what those behind it
+ * will ask for, as far as they ask for the same policies.
+ */
+void ngx_http_slidewin_delay_ahead(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_store_t *store);
+
+/* the store's answer: what was taken ahead is for the line, or goes back */
+void ngx_http_slidewin_delay_grant(ngx_http_slidewin_ctx_t *ctx);
+
+/*
+ * Whether all that the first of a line would ask a distant store for was taken
+ * by the one before it: then these claims have their verdicts, and are counted.
+ */
+ngx_uint_t ngx_http_slidewin_delay_granted(ngx_http_slidewin_ctx_t *ctx);
 
 /* units of this client came back: the first in line need not wait for them */
 void ngx_http_slidewin_delay_wake(ngx_http_slidewin_entry_t *entry);

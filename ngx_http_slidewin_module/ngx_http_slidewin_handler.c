@@ -185,6 +185,10 @@ ngx_http_slidewin_settle(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
 
         ctx->call.asked = ctx->started;
 
+        if (ctx->place) {
+            ngx_http_slidewin_delay_ahead(ctx, store);
+        }
+
         rc = store->backend->take(store, &ctx->call);
 
         if (rc == NGX_AGAIN) {
@@ -206,6 +210,15 @@ ngx_http_slidewin_foresee(ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_uint_t                  remembers;
     ngx_http_slidewin_entry_t  *entry;
+
+    if (ctx->place && ngx_http_slidewin_delay_granted(ctx)) {
+
+        for (entry = ctx->entries; entry; entry = entry->next) {
+            if (!entry->settled && !entry->store->local) {
+                ngx_http_slidewin_settled(ctx, entry);
+            }
+        }
+    }
 
     remembers = 0;
 
@@ -369,7 +382,7 @@ ngx_http_slidewin_crowded(ngx_http_slidewin_ctx_t *ctx,
 static void
 ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
 {
-    ngx_uint_t                      i;
+    ngx_uint_t                      i, ahead;
     ngx_http_slidewin_entry_t      *entry;
     ngx_http_slidewin_store_t      *fallback;
     ngx_http_slidewin_main_conf_t  *smcf;
@@ -377,6 +390,8 @@ ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
     if (rc == NGX_OK && ngx_http_slidewin_spared(ctx)) {
         return;
     }
+
+    ahead = 0;
 
     for (i = 0; i < ctx->call.n; i++) {
         entry = (ngx_http_slidewin_entry_t *) ctx->call.claims[i];
@@ -411,6 +426,12 @@ ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
             ngx_http_slidewin_edge_learn(entry, ctx->call.asked);
             ngx_http_slidewin_outage_decided(entry->policy);
         }
+
+        ahead |= (entry->claim.ahead && !entry->policy->lease);
+    }
+
+    if (ahead) {
+        ngx_http_slidewin_delay_grant(ctx);
     }
 }
 
