@@ -5,6 +5,7 @@
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_digest.h"
 #include "ngx_http_slidewin_zone.h"
+#include "sw_step.h"
 
 
 /* fills the slab's chunk of 256 bytes with the node of a log */
@@ -27,7 +28,7 @@
 #define NGX_HTTP_SLIDEWIN_DUE_MS         60000
 
 /* counts up when what lies in shared memory changes its meaning */
-#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   6
+#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   7
 
 #define NGX_HTTP_SLIDEWIN_ZONE_LAYOUT                                         \
     (NGX_HTTP_SLIDEWIN_ZONE_VERSION << 24                                     \
@@ -56,12 +57,19 @@
 #define NGX_HTTP_SLIDEWIN_ZONE_CHANGES   64
 
 
-/* what a worker was doing to the links when it died with the lock */
+/*
+ * What a worker was changing when it died with the lock.  Whatever it is, all
+ * clients are found elsewhere: in the trees, or else in the list of the seen.
+ */
 
 #define NGX_HTTP_SLIDEWIN_LINKS_SOUND    0
 #define NGX_HTTP_SLIDEWIN_LINKS_LISTS    1
-#define NGX_HTTP_SLIDEWIN_LINKS_ALL      2
+#define NGX_HTTP_SLIDEWIN_LINKS_TREE     2
+#define NGX_HTTP_SLIDEWIN_LINKS_MEMORY   3
+#define NGX_HTTP_SLIDEWIN_LINKS_ALL      4
 
+
+/* up to the roots it outlives a repair */
 
 struct ngx_http_slidewin_shctx_s {
     ngx_uint_t                  layout;
@@ -74,6 +82,7 @@ struct ngx_http_slidewin_shctx_s {
     ngx_atomic_t                denies;      /* until, ms */
     ngx_atomic_t                workers;
     ngx_atomic_t                links;
+    ngx_http_slidewin_node_t   *loose;       /* being listed, or freed */
     int64_t                     utc;         /* ahead of the clock, ms */
     ngx_uint_t                  forgotten;   /* clients, to make room */
     int64_t                     full_logged;
@@ -110,6 +119,8 @@ static ngx_inline void ngx_http_slidewin_zone_move(
     ngx_http_slidewin_link_t *link);
 static void ngx_http_slidewin_zone_link(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node);
+static void ngx_http_slidewin_zone_free(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node);
 static void *ngx_http_slidewin_zone_alloc(ngx_http_slidewin_visit_t *visit,
     size_t size, ngx_uint_t evictions, ngx_http_slidewin_node_t *keep,
     int64_t now);
@@ -127,6 +138,8 @@ static ngx_http_slidewin_node_t *ngx_http_slidewin_zone_useless_of(
     int64_t now);
 static size_t ngx_http_slidewin_zone_chunk(size_t size);
 static size_t ngx_http_slidewin_node_size(const sw_policy_t *policy);
+static size_t ngx_http_slidewin_node_bytes(ngx_http_slidewin_node_t *node);
+static size_t ngx_http_slidewin_node_ring(ngx_http_slidewin_node_t *node);
 static ngx_uint_t ngx_http_slidewin_node_yields(
     ngx_http_slidewin_node_t *node, size_t size);
 static sw_log_entry_t *ngx_http_slidewin_node_inline(
@@ -159,9 +172,21 @@ static void ngx_http_slidewin_zone_insert(ngx_rbtree_node_t *temp,
 static ngx_int_t ngx_http_slidewin_zone_cmp(ngx_uint_t kind,
     const u_char *key, ngx_rbtree_node_t *node);
 
-static ngx_int_t ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool,
+static ngx_int_t ngx_http_slidewin_zone_format(ngx_slab_pool_t *pool,
     int64_t utc);
+static size_t ngx_http_slidewin_zone_size(ngx_uint_t trees);
+static void ngx_http_slidewin_zone_clear(ngx_slab_pool_t *pool,
+    ngx_http_slidewin_shctx_t *sh);
 static void ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit);
+static void ngx_http_slidewin_zone_repair_lists(
+    ngx_http_slidewin_visit_t *visit);
+static void ngx_http_slidewin_zone_repair_trees(
+    ngx_http_slidewin_visit_t *visit);
+static u_char *ngx_http_slidewin_zone_save(ngx_http_slidewin_visit_t *visit,
+    u_char **end);
+static void ngx_http_slidewin_zone_restore(ngx_http_slidewin_visit_t *visit,
+    u_char *p, u_char *end);
+static void ngx_http_slidewin_zone_untree(ngx_http_slidewin_shctx_t *sh);
 static void ngx_http_slidewin_zone_unlist(ngx_slab_pool_t *pool,
     ngx_http_slidewin_shctx_t *sh);
 static void ngx_http_slidewin_zone_relist(ngx_slab_pool_t *pool,
@@ -476,17 +501,22 @@ ngx_http_slidewin_zone_link(ngx_http_slidewin_visit_t *visit,
     sh = visit->sh;
     pool = visit->zone->shpool;
 
-    ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_ALL);
-
-    root = ngx_http_slidewin_zone_tree(sh, visit->hash, &tree);
-
-    ngx_rbtree_insert(&tree, &node->node);
-    *root = tree.root;
+    sh->loose = node;
+    ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_LISTS);
 
     ngx_http_slidewin_link_insert(pool, &sh->seen, &node->seen);
     ngx_http_slidewin_link_insert(pool,
                                   ngx_http_slidewin_zone_list(sh, node),
                                   &node->counted);
+
+    ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_TREE);
+    sh->loose = NULL;
+
+    root = ngx_http_slidewin_zone_tree(sh, (uint32_t) node->node.key, &tree);
+
+    ngx_rbtree_insert(&tree, &node->node);
+    sw_step();
+    *root = tree.root;
 
     ngx_http_slidewin_zone_settle(sh);
 }
@@ -497,40 +527,62 @@ ngx_http_slidewin_zone_remove(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node)
 {
     ngx_rbtree_t                tree;
-    ngx_slab_pool_t            *shpool;
+    ngx_slab_pool_t            *pool;
     ngx_rbtree_node_t         **root;
     ngx_http_slidewin_memo_t   *memo;
     ngx_http_slidewin_shctx_t  *sh;
 
     sh = visit->sh;
-    shpool = visit->zone->shpool;
+    pool = visit->zone->shpool;
 
-    ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_ALL);
-
-    ngx_http_slidewin_link_remove(shpool, &node->seen);
-    ngx_http_slidewin_link_remove(shpool, &node->counted);
+    ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_TREE);
 
     root = ngx_http_slidewin_zone_tree(sh, (uint32_t) node->node.key, &tree);
 
     ngx_rbtree_delete(&tree, &node->node);
+    sw_step();
     *root = tree.root;
 
-    if (!ngx_http_slidewin_node_counts(node)) {
-        memo = ngx_http_slidewin_node_memo(node);
+    sh->loose = node;
+    ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_LISTS);
 
-        if (memo->queue.next) {
-            ngx_queue_remove(&memo->queue);
-        }
+    ngx_http_slidewin_link_remove(pool, &node->seen);
+    ngx_http_slidewin_link_remove(pool, &node->counted);
 
-    } else if (node->state.algorithm == SW_LOG
-               && node->state.u.log.entries
-                  != ngx_http_slidewin_node_inline(node))
-    {
-        ngx_slab_free_locked(shpool, node->state.u.log.entries);
+    memo = ngx_http_slidewin_node_memo(node);
+
+    if (!ngx_http_slidewin_node_counts(node) && memo->queue.next) {
+        ngx_queue_remove(&memo->queue);
     }
 
-    ngx_slab_free_locked(shpool, node);
+    ngx_http_slidewin_zone_free(visit, node);
+}
 
+
+/* of one that is in no tree and no list */
+
+static void
+ngx_http_slidewin_zone_free(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node)
+{
+    ngx_slab_pool_t            *pool;
+    ngx_http_slidewin_shctx_t  *sh;
+
+    sh = visit->sh;
+    pool = visit->zone->shpool;
+
+    ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_MEMORY);
+
+    if (ngx_http_slidewin_node_counts(node)
+        && ngx_http_slidewin_node_ring(node))
+    {
+        ngx_slab_free_locked(pool, node->state.u.log.entries);
+        sw_step();
+    }
+
+    ngx_slab_free_locked(pool, node);
+
+    sh->loose = NULL;
     ngx_http_slidewin_zone_settle(sh);
 }
 
@@ -649,10 +701,9 @@ void
 ngx_http_slidewin_zone_grow(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node, const sw_policy_t *policy, int64_t now)
 {
-    size_t                      size;
-    uint32_t                    room;
-    sw_log_entry_t             *entries;
-    ngx_http_slidewin_shctx_t  *sh;
+    size_t           size;
+    uint32_t         room;
+    sw_log_entry_t  *entries;
 
     room = sw_log_wants(&node->state, policy);
 
@@ -669,18 +720,15 @@ ngx_http_slidewin_zone_grow(ngx_http_slidewin_visit_t *visit,
         return;
     }
 
-    sh = visit->sh;
-
-    ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_ALL);
-
     entries = sw_log_move(&node->state, entries,
                           (uint32_t) (size / sizeof(sw_log_entry_t)));
 
     if (entries != ngx_http_slidewin_node_inline(node)) {
+        sw_step();
         ngx_slab_free_locked(visit->zone->shpool, entries);
     }
 
-    ngx_http_slidewin_zone_settle(sh);
+    ngx_http_slidewin_zone_settle(visit->sh);
 }
 
 
@@ -690,22 +738,25 @@ static void
 ngx_http_slidewin_zone_disturb(ngx_http_slidewin_shctx_t *sh,
     ngx_uint_t links)
 {
+    sw_step();
     sh->links = links;
-    ngx_memory_barrier();
+    sw_step();
 }
 
 
 static void
 ngx_http_slidewin_zone_settle(ngx_http_slidewin_shctx_t *sh)
 {
-    ngx_memory_barrier();
+    sw_step();
     sh->links = NGX_HTTP_SLIDEWIN_LINKS_SOUND;
+    sw_step();
 }
 
 
 /*
  * If there is no other memory, those that count nothing make room, and then the
- * least recently seen; for the ring of a client only if that helps.
+ * least recently seen; for the ring of a client only if that helps.  Until the
+ * memory has been put to use it is not settled.
  */
 
 static void *
@@ -724,13 +775,17 @@ ngx_http_slidewin_zone_alloc(ngx_http_slidewin_visit_t *visit, size_t size,
     forgotten = sh->forgotten;
 
     for ( ;; ) {
-        ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_ALL);
+        ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_MEMORY);
 
         p = ngx_slab_alloc_locked(shpool, size);
 
+        if (p) {
+            break;
+        }
+
         ngx_http_slidewin_zone_settle(sh);
 
-        if (p || evictions-- == 0) {
+        if (evictions-- == 0) {
             break;
         }
 
@@ -931,39 +986,49 @@ ngx_http_slidewin_node_size(const sw_policy_t *policy)
 }
 
 
+/* of one that counts; its ring, if that is elsewhere */
+
+static size_t
+ngx_http_slidewin_node_bytes(ngx_http_slidewin_node_t *node)
+{
+    sw_policy_t  policy;
+
+    policy.algorithm = node->state.algorithm;
+    policy.slices = node->state.slices;
+
+    return ngx_http_slidewin_node_size(&policy);
+}
+
+
+static size_t
+ngx_http_slidewin_node_ring(ngx_http_slidewin_node_t *node)
+{
+    if (node->state.algorithm != SW_LOG
+        || node->state.u.log.room == NGX_HTTP_SLIDEWIN_LOG_INLINE)
+    {
+        return 0;
+    }
+
+    return node->state.u.log.room * sizeof(sw_log_entry_t);
+}
+
+
 /* whether without it there is a chunk of that size */
 
 static ngx_uint_t
 ngx_http_slidewin_node_yields(ngx_http_slidewin_node_t *node, size_t size)
 {
-    size_t        ring;
-    sw_policy_t   policy;
-    sw_state_t   *state;
+    size_t  ring;
 
     if (!ngx_http_slidewin_node_counts(node)) {
         return 0;
     }
 
-    state = &node->state;
+    ring = ngx_http_slidewin_node_ring(node);
 
-    policy.algorithm = state->algorithm;
-    policy.slices = state->slices;
-
-    if (ngx_http_slidewin_zone_chunk(ngx_http_slidewin_node_size(&policy))
-        == size)
-    {
-        return 1;
-    }
-
-    if (state->algorithm != SW_LOG
-        || state->u.log.entries == ngx_http_slidewin_node_inline(node))
-    {
-        return 0;
-    }
-
-    ring = state->u.log.room * sizeof(sw_log_entry_t);
-
-    return ring == size || (size >= ngx_pagesize && ring > size);
+    return ring == size || (size >= ngx_pagesize && ring > size)
+           || ngx_http_slidewin_zone_chunk(ngx_http_slidewin_node_bytes(node))
+              == size;
 }
 
 
@@ -1068,7 +1133,9 @@ ngx_http_slidewin_link_insert(ngx_slab_pool_t *pool,
     link->prev = ngx_http_slidewin_link_of(pool, after);
     link->next = after->next;
 
+    sw_step();
     ngx_http_slidewin_link_at(pool, after->next)->prev = n;
+    sw_step();
     after->next = n;
 }
 
@@ -1078,7 +1145,9 @@ ngx_http_slidewin_link_remove(ngx_slab_pool_t *pool,
     ngx_http_slidewin_link_t *link)
 {
     ngx_http_slidewin_link_at(pool, link->prev)->next = link->next;
+    sw_step();
     ngx_http_slidewin_link_at(pool, link->next)->prev = link->prev;
+    sw_step();
 }
 
 
@@ -1160,24 +1229,20 @@ ngx_http_slidewin_zone_cmp(ngx_uint_t kind, const u_char *key,
 
 
 static ngx_int_t
-ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool, int64_t utc)
+ngx_http_slidewin_zone_format(ngx_slab_pool_t *pool, int64_t utc)
 {
     size_t                      size;
-    ngx_uint_t                  i, trees;
+    ngx_uint_t                  trees;
     ngx_http_slidewin_shctx_t  *sh;
 
-    shpool->log_nomem = 0;
-
-    size = shpool->end - (u_char *) shpool;
+    size = pool->end - (u_char *) pool;
     trees = 1;
 
     while (size / NGX_HTTP_SLIDEWIN_ZONE_TREE >= 2 * trees) {
         trees *= 2;
     }
 
-    sh = ngx_slab_calloc_locked(shpool,
-                                offsetof(ngx_http_slidewin_shctx_t, roots)
-                                + trees * sizeof(ngx_rbtree_node_t *));
+    sh = ngx_slab_calloc_locked(pool, ngx_http_slidewin_zone_size(trees));
     if (sh == NULL) {
         return NGX_ERROR;
     }
@@ -1186,52 +1251,100 @@ ngx_http_slidewin_zone_format(ngx_slab_pool_t *shpool, int64_t utc)
     sh->utc = utc;
     sh->trees = trees;
 
-    ngx_rbtree_sentinel_init(&sh->sentinel);
+    ngx_http_slidewin_zone_clear(pool, sh);
 
-    for (i = 0; i < trees; i++) {
-        sh->roots[i] = &sh->sentinel;
-    }
-
-    ngx_http_slidewin_zone_unlist(shpool, sh);
-
-    shpool->data = sh;
+    pool->data = sh;
 
     return NGX_OK;
 }
 
 
+static size_t
+ngx_http_slidewin_zone_size(ngx_uint_t trees)
+{
+    return offsetof(ngx_http_slidewin_shctx_t, roots)
+           + trees * sizeof(ngx_rbtree_node_t *);
+}
+
+
+static void
+ngx_http_slidewin_zone_clear(ngx_slab_pool_t *pool,
+    ngx_http_slidewin_shctx_t *sh)
+{
+    pool->log_nomem = 0;
+    sh->loose = NULL;
+
+    ngx_http_slidewin_zone_untree(sh);
+    ngx_http_slidewin_zone_unlist(pool, sh);
+}
+
+
 /*
  * A worker was killed while it held the lock, and the master has released it.
- * If it was relinking the queue, the tree still knows every client.  If not,
- * the clients are forgotten: counting anew is better than following links
- * that lead nowhere.
+ * What it was not changing still knows every client.
  */
 
 static void
 ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit)
 {
-    int64_t                     utc;
-    ngx_uint_t                  i;
-    ngx_rbtree_t                tree;
-    ngx_rbtree_node_t          *node;
+    u_char                     *saved, *end;
     ngx_http_slidewin_shctx_t  *sh;
 
     sh = visit->sh;
     visit->repaired = 1;
 
-    if (sh->links != NGX_HTTP_SLIDEWIN_LINKS_LISTS) {
-        utc = sh->utc;
-        ngx_slab_init(visit->zone->shpool);
+    switch (sh->links) {
 
-        /* the first allocation of a pool that held it before */
-
-        (void) ngx_http_slidewin_zone_format(visit->zone->shpool, utc);
-
-        visit->sh = visit->zone->shpool->data;
+    case NGX_HTTP_SLIDEWIN_LINKS_LISTS:
+        ngx_http_slidewin_zone_repair_lists(visit);
         return;
+
+    case NGX_HTTP_SLIDEWIN_LINKS_TREE:
+        ngx_http_slidewin_zone_repair_trees(visit);
+        return;
+
+    case NGX_HTTP_SLIDEWIN_LINKS_MEMORY:
+        saved = ngx_http_slidewin_zone_save(visit, &end);
+        break;
+
+    default: /* NGX_HTTP_SLIDEWIN_LINKS_ALL */
+        saved = NULL;
+        end = NULL;
     }
 
-    ngx_http_slidewin_zone_unlist(visit->zone->shpool, sh);
+    ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_ALL);
+
+    ngx_slab_init(visit->zone->shpool);
+    sw_step();
+
+    /* the first allocation of a pool that held it before: it is where it was */
+
+    (void) ngx_slab_alloc_locked(visit->zone->shpool,
+                                 ngx_http_slidewin_zone_size(sh->trees));
+    sw_step();
+
+    ngx_http_slidewin_zone_clear(visit->zone->shpool, sh);
+    ngx_http_slidewin_zone_settle(sh);
+
+    ngx_http_slidewin_zone_restore(visit, saved, end);
+
+    ngx_free(saved);
+}
+
+
+static void
+ngx_http_slidewin_zone_repair_lists(ngx_http_slidewin_visit_t *visit)
+{
+    ngx_uint_t                  i;
+    ngx_rbtree_t                tree;
+    ngx_slab_pool_t            *pool;
+    ngx_rbtree_node_t          *node;
+    ngx_http_slidewin_shctx_t  *sh;
+
+    sh = visit->sh;
+    pool = visit->zone->shpool;
+
+    ngx_http_slidewin_zone_unlist(pool, sh);
 
     for (i = 0; i < sh->trees; i++) {
 
@@ -1245,12 +1358,176 @@ ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit)
              node;
              node = ngx_rbtree_next(&tree, node))
         {
-            ngx_http_slidewin_zone_relist(visit->zone->shpool, sh,
+            ngx_http_slidewin_zone_relist(pool, sh,
                                           (ngx_http_slidewin_node_t *) node);
         }
     }
 
-    sh->links = NGX_HTTP_SLIDEWIN_LINKS_SOUND;
+    if (sh->loose) {
+        ngx_http_slidewin_zone_free(visit, sh->loose);
+        return;
+    }
+
+    ngx_http_slidewin_zone_settle(sh);
+}
+
+
+static void
+ngx_http_slidewin_zone_repair_trees(ngx_http_slidewin_visit_t *visit)
+{
+    ngx_rbtree_t                tree;
+    ngx_rbtree_node_t         **root;
+    ngx_http_slidewin_link_t   *link;
+    ngx_http_slidewin_node_t   *node;
+    ngx_http_slidewin_shctx_t  *sh;
+
+    sh = visit->sh;
+
+    ngx_http_slidewin_zone_untree(sh);
+
+    for (link = ngx_http_slidewin_link_at(visit->zone->shpool, sh->seen.prev);
+         link != &sh->seen;
+         link = ngx_http_slidewin_link_at(visit->zone->shpool, link->prev))
+    {
+        node = ngx_queue_data(link, ngx_http_slidewin_node_t, seen);
+
+        root = ngx_http_slidewin_zone_tree(sh, (uint32_t) node->node.key,
+                                           &tree);
+
+        ngx_rbtree_insert(&tree, &node->node);
+        *root = tree.root;
+    }
+
+    sh->loose = NULL;
+    ngx_http_slidewin_zone_settle(sh);
+}
+
+
+/*
+ * Copies those that count, the latest seen last: a node and the entries of a
+ * log that are elsewhere.  Denials and leases are not worth it: a store knows
+ * better.
+ */
+
+static u_char *
+ngx_http_slidewin_zone_save(ngx_http_slidewin_visit_t *visit, u_char **end)
+{
+    u_char                    *p, *saved;
+    size_t                     size, bytes, ring;
+    ngx_slab_pool_t           *pool;
+    ngx_http_slidewin_link_t  *link, *seen;
+    ngx_http_slidewin_node_t  *node;
+
+    pool = visit->zone->shpool;
+    seen = &visit->sh->seen;
+    saved = NULL;
+    p = NULL;
+
+    for ( ;; ) {
+        size = 0;
+
+        for (link = ngx_http_slidewin_link_at(pool, seen->prev);
+             link != seen;
+             link = ngx_http_slidewin_link_at(pool, link->prev))
+        {
+            node = ngx_queue_data(link, ngx_http_slidewin_node_t, seen);
+
+            if (!ngx_http_slidewin_node_counts(node)) {
+                continue;
+            }
+
+            bytes = ngx_http_slidewin_node_bytes(node);
+            ring = ngx_http_slidewin_node_ring(node);
+
+            size += bytes + ring;
+
+            if (saved == NULL) {
+                continue;
+            }
+
+            p = ngx_cpymem(p, node, bytes);
+
+            if (ring) {
+                p = ngx_cpymem(p, node->state.u.log.entries, ring);
+            }
+        }
+
+        if (saved || size == 0) {
+            break;
+        }
+
+        saved = ngx_alloc(size, ngx_cycle->log);
+        if (saved == NULL) {
+            break;
+        }
+
+        p = saved;
+    }
+
+    *end = p;
+
+    return saved;
+}
+
+
+static void
+ngx_http_slidewin_zone_restore(ngx_http_slidewin_visit_t *visit, u_char *p,
+    u_char *end)
+{
+    size_t                     size, ring;
+    sw_log_t                  *log;
+    ngx_slab_pool_t           *pool;
+    sw_log_entry_t            *entries;
+    ngx_http_slidewin_node_t  *node, *saved;
+
+    pool = visit->zone->shpool;
+
+    for ( /* void */ ; p != end; p += size + ring) {
+
+        saved = (ngx_http_slidewin_node_t *) p;
+        size = ngx_http_slidewin_node_bytes(saved);
+        ring = ngx_http_slidewin_node_ring(saved);
+
+        ngx_http_slidewin_zone_disturb(visit->sh,
+                                       NGX_HTTP_SLIDEWIN_LINKS_MEMORY);
+
+        node = ngx_slab_alloc_locked(pool, size);
+        entries = ring ? ngx_slab_alloc_locked(pool, ring) : NULL;
+
+        /* there was room for all of them */
+
+        if (node == NULL || (ring && entries == NULL)) {
+            break;
+        }
+
+        ngx_memcpy(node, saved, size);
+        log = &node->state.u.log;
+
+        if (ring) {
+            ngx_memcpy(entries, p + size, ring);
+            log->entries = entries;
+
+        } else if (node->state.algorithm == SW_LOG) {
+            log->entries = ngx_http_slidewin_node_inline(node);
+        }
+
+        ngx_http_slidewin_zone_link(visit, node);
+    }
+
+    ngx_http_slidewin_zone_settle(visit->sh);
+}
+
+
+static void
+ngx_http_slidewin_zone_untree(ngx_http_slidewin_shctx_t *sh)
+{
+    ngx_uint_t  i;
+
+    ngx_rbtree_sentinel_init(&sh->sentinel);
+
+    for (i = 0; i < sh->trees; i++) {
+        sh->roots[i] = &sh->sentinel;
+    }
 }
 
 

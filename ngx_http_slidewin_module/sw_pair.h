@@ -8,6 +8,7 @@
 #define _SW_PAIR_H_INCLUDED_
 
 
+#include "sw_step.h"
 #include "sw_window.h"
 
 
@@ -44,10 +45,16 @@ sw_pair_advance(sw_pair_t *pair, int64_t window, int64_t now)
         return (gone >= -window) ? now - gone : SW_STALE;
     }
 
+    /* a process that dies in between has counted too much, not too little */
+
     if (gone >= window) {
-        pair->prev = (gone < 2 * window) ? pair->curr : 0;
-        pair->curr = 0;
         pair->index = now / window;
+        sw_step();
+
+        pair->prev = (gone < 2 * window) ? pair->curr : 0;
+        sw_step();
+
+        pair->curr = 0;
     }
 
     return now;

@@ -6,6 +6,7 @@
  *     slidewin_test_store NAME [delay=TIME] [fail] [silent];     http
  *     slidewin_test_key ZONE;                                    location
  *     slidewin_test_die ZONE queue|all;                          location
+ *     slidewin_test_steps;                                       location
  */
 
 
@@ -17,6 +18,7 @@
 #include "ngx_http_slidewin_module.h"
 #include "ngx_http_slidewin_shm.h"
 #include "ngx_http_slidewin_zone.h"
+#include "sw_step.h"
 
 
 typedef struct {
@@ -73,6 +75,8 @@ static void ngx_http_slidewin_test_key_cleanup(void *data);
 static ngx_int_t ngx_http_slidewin_test_key_answer(
     ngx_http_slidewin_test_ask_t *ask, ngx_int_t rc);
 static ngx_int_t ngx_http_slidewin_test_die_handler(ngx_http_request_t *r);
+static ngx_int_t ngx_http_slidewin_test_steps_handler(ngx_http_request_t *r);
+static void ngx_http_slidewin_test_step(void);
 static ngx_http_slidewin_policy_t *ngx_http_slidewin_test_policy(
     ngx_http_request_t *r);
 
@@ -81,6 +85,9 @@ static char *ngx_http_slidewin_test_store(ngx_conf_t *cf, ngx_command_t *cmd,
 static char *ngx_http_slidewin_test_location(ngx_conf_t *cf,
     ngx_command_t *cmd, void *conf);
 static void *ngx_http_slidewin_test_create_loc_conf(ngx_conf_t *cf);
+
+
+static ngx_int_t  ngx_http_slidewin_test_steps;
 
 
 static const ngx_http_slidewin_backend_t  ngx_http_slidewin_test_backend = {
@@ -117,6 +124,13 @@ static ngx_command_t  ngx_http_slidewin_test_commands[] = {
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       ngx_http_slidewin_test_die_handler },
+
+    { ngx_string("slidewin_test_steps"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS,
+      ngx_http_slidewin_test_location,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      ngx_http_slidewin_test_steps_handler },
 
       ngx_null_command
 };
@@ -409,6 +423,50 @@ ngx_http_slidewin_test_die_handler(ngx_http_request_t *r)
 }
 
 
+/* ?n: the worker dies at that step of the changes it makes from now on */
+
+static ngx_int_t
+ngx_http_slidewin_test_steps_handler(ngx_http_request_t *r)
+{
+    ngx_int_t                  n;
+    ngx_str_t                  type, value;
+    ngx_http_complex_value_t   cv;
+
+    static u_char  name[] = "n";
+
+    if (ngx_http_discard_request_body(r) != NGX_OK
+        || ngx_http_arg(r, name, 1, &value) != NGX_OK)
+    {
+        return NGX_HTTP_BAD_REQUEST;
+    }
+
+    n = ngx_atoi(value.data, value.len);
+
+    if (n == NGX_ERROR) {
+        return NGX_HTTP_BAD_REQUEST;
+    }
+
+    ngx_http_slidewin_test_steps = n;
+    sw_stepped = ngx_http_slidewin_test_step;
+
+    ngx_str_set(&type, "text/plain");
+    ngx_memzero(&cv, sizeof(ngx_http_complex_value_t));
+
+    return ngx_http_send_response(r, NGX_HTTP_OK, &type, &cv);
+}
+
+
+static void
+ngx_http_slidewin_test_step(void)
+{
+    if (ngx_http_slidewin_test_steps
+        && --ngx_http_slidewin_test_steps == 0)
+    {
+        (void) raise(SIGKILL);
+    }
+}
+
+
 static ngx_http_slidewin_policy_t *
 ngx_http_slidewin_test_policy(ngx_http_request_t *r)
 {
@@ -492,7 +550,10 @@ ngx_http_slidewin_test_location(ngx_conf_t *cf, ngx_command_t *cmd,
     ngx_http_core_loc_conf_t  *clcf;
 
     value = cf->args->elts;
-    tlcf->zone = value[1];
+
+    if (cf->args->nelts > 1) {
+        tlcf->zone = value[1];
+    }
 
     if (cf->args->nelts > 2) {
         tlcf->links = value[2];
