@@ -116,8 +116,8 @@ local function look(own)
 
             room = limit - total
             p = { time = time, text = text, size = size, count = count,
-                  first = first, before = before, total = total, newest = newest,
-                  rewrite = rewrite }
+                  first = first, before = before, total = total,
+                  newest = newest, rewrite = rewrite }
 
         elseif kind == 's' then
             local text = redis.call('GET', key)
@@ -141,8 +141,10 @@ local function look(own)
                         p[slot] = unpack('<I7', text, 13 + 7 * slot)
                         total = total + p[slot]
                     end
+                    p.same = index == old
                     if index < old then
-                        time, index = floor((old * w + slices - 1) / slices), old
+                        time, index = floor((old * w + slices - 1) / slices),
+                                      old
                     end
                 else
                     total, moved = carried(text, now, limit)
@@ -157,7 +159,7 @@ local function look(own)
             p.time, p.index = time, index
 
         else
-            local time, index, prev, curr = now, floor(now / w), 0, 0
+            local time, index, prev, curr, same = now, floor(now / w), 0, 0
             local text, k, v, old, was, is = redis.call('GET', key)
 
             if text then
@@ -174,7 +176,7 @@ local function look(own)
                         return foreign()
                     end
                 elseif index == old then
-                    prev, curr = was, is
+                    prev, curr, same = was, is, true
                 elseif index == old + 1 then
                     prev = is
                 elseif index < old then
@@ -186,7 +188,8 @@ local function look(own)
             if kind == 'c' then
                 room = floor((limit * w - prev * (w - time % w) - curr * w) / w)
             end
-            p = { time = time, index = index, prev = prev, curr = curr }
+            p = { time = time, index = index, prev = prev, curr = curr,
+                  same = same }
         end
 
         local admitted = times
@@ -317,9 +320,12 @@ for i = 1, #KEYS do
     end
 
     -- to live until it counts nothing, and a second more for an edge that is
-    -- behind this clock, but no longer than two windows
+    -- behind this clock, but no longer than two windows: in the same window or
+    -- slice that is the same time
 
-    if value then
+    if value and p.same then
+        redis.call('SET', key, value, 'KEEPTTL')
+    elseif value then
         redis.call('SET', key, value, 'PX', min(ttl, 2 * w))
     end
 end

@@ -17,7 +17,7 @@ if now == 0 or text and (index ~= old or k ~= kind or v ~= w) then
     index = floor(now / w)
 end
 
-local time, prev, curr, moved = now, 0, 0
+local time, prev, curr, moved, same = now, 0, 0
 
 if text then
     if k ~= kind or v ~= w or index < old - 1 then
@@ -28,7 +28,7 @@ if text then
             return redis.error_reply('SLIDEWIN a key holds another value')
         end
     elseif index == old then
-        prev, curr = was, is
+        prev, curr, same = was, is, true
     elseif index == old + 1 then
         prev = is
     elseif index < old then
@@ -62,11 +62,15 @@ end
 
 if units > 0 or moved then
     curr = curr + units
-    local ttl = (index + (kind == 'c' and 2 or 1)) * w - time + 1000
+    local value = struct.pack('<c1I4I6I7I7', kind, w, index, prev, curr)
 
-    redis.call('SET', KEYS[1],
-               struct.pack('<c1I4I6I7I7', kind, w, index, prev, curr),
-               'PX', math.min(ttl, 2 * w))
+    if same then
+        redis.call('SET', KEYS[1], value, 'KEEPTTL')
+    else
+        local ttl = (index + (kind == 'c' and 2 or 1)) * w - time + 1000
+
+        redis.call('SET', KEYS[1], value, 'PX', math.min(ttl, 2 * w))
+    end
 end
 
 return struct.pack('<I7I7I7I7I7I7I7', number, now, admitted, units, index,

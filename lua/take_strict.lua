@@ -8,7 +8,7 @@ local now = redis.call('TIME')
 now = now[1] * 1000 + floor(now[2] / 1000)
 
 local text = redis.call('GET', key)
-local time, index, total, slots, moved = now, floor(now * n / w), 0
+local time, index, total, slots, moved, same = now, floor(now * n / w), 0
 local size = n + 1
 local numbers = '<' .. ('I7'):rep(size)
 
@@ -21,6 +21,7 @@ if text then
 
     if k == 's' and v == w and m == n and index >= old - n then
         slots = { struct.unpack(numbers, text, 13) }
+        same = index == old
 
         for j = old + 1, math.min(index, old + size) do
             slots[j % size + 1] = 0
@@ -70,10 +71,15 @@ slots[index % size + 1] = slots[index % size + 1] + units
 local value = struct.pack(numbers, unpack(slots, 1, size))
 
 if units > 0 or moved then
-    local ttl = floor(((index + size) * w + n - 1) / n) - time + 1000
+    local all = struct.pack('<c1I4BI6', 's', w, n, index) .. value
 
-    redis.call('SET', key, struct.pack('<c1I4BI6', 's', w, n, index) .. value,
-               'PX', math.min(ttl, 2 * w))
+    if same then
+        redis.call('SET', key, all, 'KEEPTTL')
+    else
+        local ttl = floor(((index + size) * w + n - 1) / n) - time + 1000
+
+        redis.call('SET', key, all, 'PX', math.min(ttl, 2 * w))
+    end
 end
 
 return struct.pack('<I7I7I7I7I7', number, now, admitted, units, index) .. value

@@ -313,8 +313,9 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
 {
     int64_t                          now, theirs, window;
     ngx_str_t                        text;
-    ngx_uint_t                       i;
+    ngx_uint_t                       i, exact;
     ngx_queue_t                     *q;
+    sw_policy_t                     *policy;
     ngx_http_slidewin_call_t        *call;
     ngx_http_slidewin_redis_call_t  *passenger;
     ngx_http_slidewin_redis_node_t  *node;
@@ -328,12 +329,19 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
     now = ngx_http_slidewin_clock_us();
 
     window = SW_WINDOW_MAX;
+    exact = 0;
 
     for (i = 0; i < call->n; i++) {
-        window = ngx_min(window, call->claims[i]->policy.window);
+        policy = &call->claims[i]->policy;
+        window = ngx_min(window, policy->window);
+        exact |= (policy->algorithm == SW_LOG
+                  || policy->algorithm == SW_STRICT);
     }
 
-    theirs = ngx_http_slidewin_redis_greet_time(&node->conn, now, window);
+    /* those go by no other clock than that of Redis */
+
+    theirs = exact ? 0 : ngx_http_slidewin_redis_greet_time(&node->conn, now,
+                                                            window);
 
     /* it is about the next command and no other */
 

@@ -485,7 +485,7 @@ sub _obey {
 
         return $self->give_back($command)
             if $server->{refunds}{$command->[1]}
-               || $command->[1] =~ /KEEPTTL/;
+               || $command->[1] =~ /\bwithout\b/;
 
         $self->{checks}++;
         $server->{stats}{checks}{$client}++;
@@ -523,8 +523,8 @@ sub greet {
     } elsif ($verb eq 'SCRIPT') {
         my $sha = Digest::SHA::sha1_hex($command->[2]);
 
-        # of the scripts only this one keeps what time there is
-        $self->{server}{refunds}{$sha} = 1 if $command->[2] =~ /KEEPTTL/;
+        # of the scripts only this one makes a value without some units
+        $self->{server}{refunds}{$sha} = 1 if $command->[2] =~ /\bwithout\b/;
         $self->send(SlidewinFake::bulk($sha));
 
     } else {
