@@ -1,9 +1,9 @@
 
 /*
  * When calls are given up: a timeout after they were asked for, or, if they had
- * to wait for others, a timeout after they were sent for the first time.  All of
- * a store wait equally long from a moment that is now: the first to be set is
- * the first to be due, and one timer does for all.
+ * to wait for others, a timeout after they were sent for the first time.  All
+ * of a store wait equally long from a moment that is now: the first to be set
+ * is the first to be due, and one timer does for all.
  */
 
 
