@@ -11,7 +11,10 @@
 #include "sw_rate.h"
 
 
-#define NGX_HTTP_SLIDEWIN_DENY_CACHE  1000     /* ms */
+#define NGX_HTTP_SLIDEWIN_DENY_CACHE        1000   /* ms */
+
+/* where another machine may give back or clear, and this one is not told */
+#define NGX_HTTP_SLIDEWIN_DENY_CACHE_SHORT  100    /* ms */
 
 
 static char *ngx_http_slidewin_status(ngx_conf_t *cf, void *post, void *data);
@@ -461,9 +464,9 @@ ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
         if (limits[i]->count || limits[i]->reset) {
             smcf->finals = 1;
 
-            /* others may give back at any time, and nobody is told */
-
-            ngx_conf_init_value(limits[i]->policy->deny_cache, 0);
+            ngx_conf_init_value(limits[i]->policy->deny_cache,
+                                limits[i]->policy->store->local
+                                    ? 0 : NGX_HTTP_SLIDEWIN_DENY_CACHE_SHORT);
         }
     }
 

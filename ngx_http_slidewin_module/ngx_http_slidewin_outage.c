@@ -34,7 +34,10 @@ static const char  *ngx_http_slidewin_outage_then[] = {
 
 
 /* of all zones of this worker: what the last requests before a pause were */
-static ngx_event_t  ngx_http_slidewin_outage_event;
+static ngx_event_t       ngx_http_slidewin_outage_event;
+
+/* nginx logs the descriptor of a timer's event at debug, as if it had one */
+static ngx_connection_t  ngx_http_slidewin_outage_dumb;
 
 
 void
@@ -66,7 +69,10 @@ ngx_http_slidewin_outage_count(ngx_http_slidewin_policy_t *policy)
     ev = &ngx_http_slidewin_outage_event;
 
     if (!ev->timer_set) {
+        ngx_http_slidewin_outage_dumb.fd = (ngx_socket_t) -1;
+
         ev->handler = ngx_http_slidewin_outage_timer;
+        ev->data = &ngx_http_slidewin_outage_dumb;
         ev->log = ngx_cycle->log;
         ev->cancelable = 1;
 

@@ -45,6 +45,7 @@ typedef struct {
 } ngx_http_slidewin_report_t;
 
 
+static void ngx_http_slidewin_report_watch(void);
 static ngx_http_slidewin_report_t *ngx_http_slidewin_report_find(
     ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_status_e status);
 static ngx_uint_t ngx_http_slidewin_report_older(
@@ -73,6 +74,9 @@ static ngx_http_slidewin_report_t
     (&ngx_http_slidewin_reports[NGX_HTTP_SLIDEWIN_REPORTS])
 
 static ngx_event_t            ngx_http_slidewin_report_event;
+
+/* nginx logs the descriptor of a timer's event at debug, as if it had one */
+static ngx_connection_t       ngx_http_slidewin_report_dumb;
 
 /* the names of zones and the logs are its own */
 static volatile ngx_cycle_t  *ngx_http_slidewin_report_cycle;
@@ -122,15 +126,7 @@ ngx_http_slidewin_report(ngx_http_request_t *r,
             report->log = clcf->error_log;
         }
 
-        if (!ngx_http_slidewin_report_event.timer_set) {
-            ngx_http_slidewin_report_event.handler =
-                                                ngx_http_slidewin_report_timer;
-            ngx_http_slidewin_report_event.log = ngx_cycle->log;
-            ngx_http_slidewin_report_event.cancelable = 1;
-
-            ngx_add_timer(&ngx_http_slidewin_report_event,
-                          NGX_HTTP_SLIDEWIN_REPORT_PERIOD);
-        }
+        ngx_http_slidewin_report_watch();
 
         level = NGX_LOG_DEBUG;
 
@@ -177,6 +173,30 @@ ngx_http_slidewin_report(ngx_http_request_t *r,
                                "%*s, client: %V", (size_t) (p - key), key,
                                client)
                   - report->who;
+}
+
+
+/* what is left out last is told when the client comes no more */
+
+static void
+ngx_http_slidewin_report_watch(void)
+{
+    ngx_event_t  *ev;
+
+    ev = &ngx_http_slidewin_report_event;
+
+    if (ev->timer_set) {
+        return;
+    }
+
+    ngx_http_slidewin_report_dumb.fd = (ngx_socket_t) -1;
+
+    ev->handler = ngx_http_slidewin_report_timer;
+    ev->data = &ngx_http_slidewin_report_dumb;
+    ev->log = ngx_cycle->log;
+    ev->cancelable = 1;
+
+    ngx_add_timer(ev, NGX_HTTP_SLIDEWIN_REPORT_PERIOD);
 }
 
 

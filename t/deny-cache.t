@@ -261,7 +261,7 @@ for my $algorithm (@algorithms) {
     is(told(get("/rate?k=$k")), '429 redis', 'and back');
 }
 
-# Where units may be given back elsewhere it is off unless asked for, and what
+# Where units may be given back elsewhere it is short unless asked for, and what
 # is given back or cleared here is known here.
 {
     my $k = fresh();
