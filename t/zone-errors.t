@@ -482,3 +482,9 @@ __DATA__
 === TEST 77: no deny cache of what is here
 --- zone: $remote_addr zone=one:1m rate=5r/m deny_cache=off;
 --- emerg: invalid parameter "deny_cache=off" in "slidewin_zone" directive, zone "one" counts in shared memory
+
+
+
+=== TEST 78: zone larger than its links can tell
+--- zone: $remote_addr zone=one:32769m rate=5r/m;
+--- emerg: zone "one" is too large, it must be at most 32768m
