@@ -52,8 +52,8 @@ typedef struct {
 /* what is left of a lease and goes back to the store */
 
 typedef struct {
-    ngx_http_slidewin_lost_t   lost;       /* if the zone has no room for it */
     ngx_http_slidewin_claim_t  claim;
+    ngx_http_slidewin_lost_t   lost;       /* if the zone has no room for it */
     u_char                     key[NGX_HTTP_SLIDEWIN_LEASE_KEY_MAX];
 } ngx_http_slidewin_rest_t;
 
@@ -72,7 +72,7 @@ static int64_t ngx_http_slidewin_lease_wish(ngx_http_slidewin_lease_t *lease,
 static void ngx_http_slidewin_lease_end(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_rest_t *rest);
-static void ngx_http_slidewin_lease_hand_back(ngx_http_slidewin_rest_t *rest,
+static void ngx_http_slidewin_lease_hand_back(ngx_http_slidewin_claim_t *rest,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_store_t *store);
 static ngx_http_slidewin_lost_t *ngx_http_slidewin_lease_copy(
     ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_memo_t *memo,
@@ -138,7 +138,7 @@ ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
 done:
 
     ngx_http_slidewin_lease_close(&visit);
-    ngx_http_slidewin_lease_hand_back(&rest, claim, store);
+    ngx_http_slidewin_lease_hand_back(&rest.claim, claim, store);
 
     return taken;
 }
@@ -234,7 +234,7 @@ ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
         rest.claim.cost = claim->ahead;
         rest.claim.ahead = 0;
 
-        ngx_http_slidewin_lease_hand_back(&rest, claim, store);
+        ngx_http_slidewin_lease_hand_back(&rest.claim, claim, store);
         return;
     }
 
@@ -287,7 +287,7 @@ ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
                                 ngx_max(now, lease->ends) + span);
 
     ngx_http_slidewin_lease_close(&visit);
-    ngx_http_slidewin_lease_hand_back(&rest, claim, store);
+    ngx_http_slidewin_lease_hand_back(&rest.claim, claim, store);
 }
 
 
@@ -415,18 +415,18 @@ ngx_http_slidewin_lease_end(ngx_http_slidewin_visit_t *visit,
 
 
 static void
-ngx_http_slidewin_lease_hand_back(ngx_http_slidewin_rest_t *rest,
+ngx_http_slidewin_lease_hand_back(ngx_http_slidewin_claim_t *rest,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_store_t *store)
 {
-    if (rest->claim.cost == 0) {
+    if (rest->cost == 0) {
         return;
     }
 
-    rest->claim.zone = claim->zone;
-    rest->claim.name = claim->name;
+    rest->zone = claim->zone;
+    rest->name = claim->name;
 
-    ngx_http_slidewin_deny_forget(&rest->claim);
-    ngx_http_slidewin_give_back(store, &rest->claim);
+    ngx_http_slidewin_deny_forget(rest);
+    ngx_http_slidewin_give_back(store, rest);
 }
 
 
@@ -485,12 +485,12 @@ ngx_http_slidewin_lease_lost(ngx_http_slidewin_lost_t *lost, void *data)
     ngx_http_slidewin_rest_t   *rest;
     ngx_http_slidewin_claim_t   claim;
 
-    rest = (ngx_http_slidewin_rest_t *) lost;
+    rest = ngx_queue_data(lost, ngx_http_slidewin_rest_t, lost);
 
     claim.zone = policy->zone;
     claim.name = policy->name;
 
-    ngx_http_slidewin_lease_hand_back(rest, &claim, policy->store);
+    ngx_http_slidewin_lease_hand_back(&rest->claim, &claim, policy->store);
 
     ngx_free(rest);
 }
@@ -568,7 +568,7 @@ ngx_http_slidewin_lease_see_to(ngx_http_slidewin_policy_t *policy,
             return 0;
         }
 
-        ngx_http_slidewin_lease_hand_back(&rest, &claim, policy->store);
+        ngx_http_slidewin_lease_hand_back(&rest.claim, &claim, policy->store);
     }
 
     return 1;

@@ -1580,7 +1580,7 @@ ngx_http_slidewin_zone_add(ngx_conf_t *cf, ngx_str_t *name, size_t size,
 
     if ((uint64_t) size > NGX_HTTP_SLIDEWIN_ZONE_MAX) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "slidewin_zone \"%V\" is too large, it may have "
+                           "zone \"%V\" is too large, it must be at most "
                            "32768m", name);
         return NULL;
     }

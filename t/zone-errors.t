@@ -488,3 +488,9 @@ __DATA__
 === TEST 78: the burst of limit_req
 --- zone: $remote_addr zone=one:1m rate=5r/m burst=5;
 --- emerg: invalid parameter "burst=5" in "slidewin_zone" directive, there is no burst: all of the limit may be used at once, and delay=<time> of "slidewin" lets a request above it wait
+
+
+
+=== TEST 79: zone larger than its links can tell
+--- zone: $remote_addr zone=one:32769m rate=5r/m;
+--- emerg: zone "one" is too large, it must be at most 32768m

@@ -131,7 +131,8 @@ check_warnings() {
     mapfile -t sw < <(sw_sources)
     mapfile -t nginx < <(nginx_sources)
     mapfile -t flags < <(nginx_flags release)
-    flags+=(-Ingx_http_slidewin_module -DNGX_HTTP_SLIDEWIN_TEST=1)
+    flags+=(-Ingx_http_slidewin_module -DNGX_HTTP_SLIDEWIN_TEST=1
+            -DSW_STEPS=1)
 
     for compiler in gcc clang; do
         "$compiler" -std=gnu11 -O2 "${WARNINGS[@]}" \
@@ -172,7 +173,8 @@ check_tidy() {
     mapfile -t sw < <(sw_sources)
     mapfile -t nginx < <(nginx_sources)
     mapfile -t flags < <(nginx_flags release)
-    flags+=(-Ingx_http_slidewin_module -DNGX_HTTP_SLIDEWIN_TEST=1)
+    flags+=(-Ingx_http_slidewin_module -DNGX_HTTP_SLIDEWIN_TEST=1
+            -DSW_STEPS=1)
 
     # left out is what argues with nginx's style, or with memcpy as such
     checks='-*,bugprone-*,clang-analyzer-*,cert-err34-c,misc-redundant-*'

@@ -14,7 +14,7 @@
 #include "tap.h"
 
 
-#define WINDOW   1000
+#define WINDOW   1000LL
 #define LIMIT    12
 #define TRACES   300
 #define OPS      60
