@@ -325,6 +325,8 @@ ngx_http_slidewin_redis_conn_lost(ngx_http_slidewin_redis_conn_t *c,
 
     was_ready = (c->state != NGX_HTTP_SLIDEWIN_REDIS_CONNECTING);
 
+    (void) ngx_cpystrn(c->reason, (u_char *) reason, sizeof(c->reason));
+
     /* what was resumed in vain is begun anew, once */
 
     if (!was_ready && c->met) {
@@ -367,8 +369,6 @@ ngx_http_slidewin_redis_conn_lost(ngx_http_slidewin_redis_conn_t *c,
     ngx_log_error(level, ngx_cycle->log, 0,
                   "slidewin redis %V %s: %s", &c->place->name,
                   was_ready ? "is lost" : "cannot be reached", reason);
-
-    c->attempts += !was_ready;
 
     /* the first attempt after a loss is waited for */
 
@@ -513,6 +513,43 @@ ngx_http_slidewin_redis_conn_write(ngx_http_slidewin_redis_conn_t *c,
     }
 
     c->pending++;
+
+    return NGX_OK;
+}
+
+
+/*
+ * hiredis has a way for those who listen, but it aborts on what it does not
+ * understand.  Its way for those who monitor keeps the callback whatever comes.
+ */
+
+ngx_int_t
+ngx_http_slidewin_redis_conn_listen(ngx_http_slidewin_redis_conn_t *c,
+    redisCallbackFn *callback, void *data, ngx_str_t *text)
+{
+    redisAsyncContext  *context;
+
+    context = c->event.context;
+
+    if (context == NULL || !(context->c.flags & REDIS_MONITORING)) {
+        if (ngx_http_slidewin_redis_conn_write(c, callback, data, text)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+
+        c->event.context->c.flags |= REDIS_MONITORING;
+        return NGX_OK;
+    }
+
+    if (redisAppendFormattedCommand(&context->c, (char *) text->data,
+                                    text->len)
+        != REDIS_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    context->ev.addWrite(context->ev.data);
 
     return NGX_OK;
 }

@@ -49,7 +49,6 @@ struct ngx_http_slidewin_redis_conn_s {
     ngx_http_slidewin_redis_access_t *access;
     ngx_http_slidewin_redis_state_e   state;
     ngx_event_t                       timer;       /* to connect, or until */
-    ngx_uint_t                        attempts;    /* in vain */
     ngx_uint_t                        losses;      /* since it was proven */
     int64_t                           pause;
     int64_t                           read_at;     /* us */
@@ -70,6 +69,7 @@ struct ngx_http_slidewin_redis_conn_s {
     unsigned                          explained:1; /* and why it lasts */
     unsigned                          asking_clock:1;
     unsigned                          exiting:1;
+    u_char                            reason[128]; /* of the last loss */
 
     /* the owner's: it may send; nothing sent will be answered any more */
     void                            (*ready)(
@@ -105,6 +105,14 @@ ngx_int_t ngx_http_slidewin_redis_conn_send(ngx_http_slidewin_redis_conn_t *c,
 
 /* the same with one that is written out already */
 ngx_int_t ngx_http_slidewin_redis_conn_write(
+    ngx_http_slidewin_redis_conn_t *c, redisCallbackFn *callback, void *data,
+    ngx_str_t *text);
+
+/*
+ * The same with some that are written out: all that is said from then on, and
+ * it may be more than was asked, is for the first callback.
+ */
+ngx_int_t ngx_http_slidewin_redis_conn_listen(
     ngx_http_slidewin_redis_conn_t *c, redisCallbackFn *callback, void *data,
     ngx_str_t *text);
 

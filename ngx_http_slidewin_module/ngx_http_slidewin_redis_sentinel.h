@@ -16,38 +16,77 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_HOST_LEN  255
 
 
-/* one of several hosts, the next whenever one was tried in vain */
+typedef struct ngx_http_slidewin_redis_sentinel_s
+    ngx_http_slidewin_redis_sentinel_t;
+
+
+/* a master as it was named; the text is terminated */
 
 typedef struct {
-    ngx_http_slidewin_redis_place_t   place;
-    ngx_http_slidewin_redis_host_t   *hosts;
-    ngx_uint_t                        nhosts;
-    ngx_http_slidewin_redis_host_t   *tried;
-} ngx_http_slidewin_redis_hosts_t;
+    ngx_uint_t                        port;        /* 0: it is none */
+    u_char                            host[NGX_HTTP_SLIDEWIN_REDIS_HOST_LEN
+                                           + 1];
+} ngx_http_slidewin_redis_named_t;
 
+
+/* what a sentinel has yet to say of what it was asked */
+
+typedef enum {
+    NGX_HTTP_SLIDEWIN_REDIS_GUARD_SILENT = 0,
+    NGX_HTTP_SLIDEWIN_REDIS_GUARD_PONG,
+    NGX_HTTP_SLIDEWIN_REDIS_GUARD_ADDRESS,
+    NGX_HTTP_SLIDEWIN_REDIS_GUARD_EPOCH
+} ngx_http_slidewin_redis_guard_e;
+
+
+/* one of the sentinels; all but its host is a worker's */
 
 typedef struct {
+    ngx_http_slidewin_redis_host_t       host;
+    ngx_http_slidewin_redis_sentinel_t  *s;
+    ngx_http_slidewin_redis_conn_t       conn;
+    ngx_event_t                          timer;    /* to ask, or until */
+    ngx_http_slidewin_redis_guard_e      due;
+    ngx_http_slidewin_redis_named_t      named;    /* what it says */
+    int64_t                              epoch;    /* of that */
+    unsigned                             knows:1;  /* it has said something */
+    unsigned                             fresh:1;  /* since it was looked for */
+    unsigned                             mute:1;   /* when it was last asked */
+    unsigned                             deaf:1;   /* it tells no news */
+} ngx_http_slidewin_redis_guard_t;
+
+
+struct ngx_http_slidewin_redis_sentinel_s {
     ngx_http_slidewin_redis_place_t   place;       /* the master's */
-    ngx_http_slidewin_redis_hosts_t   hosts;       /* the sentinels' */
+    ngx_http_slidewin_redis_guard_t  *guards;
+    ngx_uint_t                        nguards;
     ngx_str_t                         master;      /* texts are terminated */
     ngx_str_t                         user;
     ngx_str_t                         password;
+    ngx_str_t                         question;    /* written out */
+    ngx_str_t                         again;       /* to one who listens */
 
     /* a worker's */
 
-    ngx_http_slidewin_redis_access_t  access;
-    ngx_http_slidewin_redis_conn_t    conn;        /* to a sentinel */
-    ngx_event_t                       timer;       /* to ask, or until */
+    ngx_http_slidewin_redis_access_t  access;      /* to a sentinel */
     ngx_http_slidewin_redis_conn_t   *seeker;      /* who looks for it */
-    ngx_uint_t                        attempts;    /* of that one, so far */
-    ngx_uint_t                        ignorant;    /* of those it asked */
-    ngx_http_slidewin_redis_host_t    found;       /* what they said last */
-    u_char                            text[NGX_HTTP_SLIDEWIN_REDIS_HOST_LEN
-                                           + 1];
-    unsigned                          asking:1;
+    ngx_http_slidewin_redis_host_t    found;       /* where it was sent */
+    ngx_http_slidewin_redis_named_t   sent;        /* which is this */
+    ngx_http_slidewin_redis_named_t   vain;        /* the last not there */
+
+    /* a replica that is to be the master: until it is */
+
+    ngx_http_slidewin_redis_conn_t    scout;
+    ngx_http_slidewin_redis_access_t  scout_access;
+    ngx_http_slidewin_redis_host_t    heir;
+    ngx_http_slidewin_redis_named_t   promoted;
+    ngx_event_t                       timer;       /* to give that up */
+    int64_t                           certain_until; /* ms */
+
     unsigned                          waiting:1;   /* the one who looks */
-    unsigned                          told:1;      /* and where to go */
-} ngx_http_slidewin_redis_sentinel_t;
+    unsigned                          certain:1;   /* that it is promoted */
+    unsigned                          reported:1;  /* that none answers */
+};
 
 
 ngx_http_slidewin_redis_sentinel_t *ngx_http_slidewin_redis_sentinel_create(

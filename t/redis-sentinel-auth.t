@@ -23,6 +23,8 @@ sub password {
 }
 
 my @guard = qw(+ping +sentinel|get-master-addr-by-name);
+my @news = qw(+sentinel|master +subscribe +unsubscribe &+switch-master
+              &+promoted-slave &+failover-state-wait-promotion);
 my @edge = qw(~sw:* +time +evalsha +eval +get +getrange +strlen +set +append
               +del +role);
 
@@ -30,7 +32,7 @@ my $group = SlidewinSentinel->start(
     replicas => 0, sentinels => 1, password => 'm4ster',
     as => ['default', 'p33rs'],
     conf => "user default on >p33rs ~* &* +\@all\n"
-            . "user guard on >gu4rd @guard\n");
+            . "user guard on >gu4rd @guard @news\n");
 my ($master) = $group->nodes;
 my ($sentinel) = $group->guards;
 
@@ -119,7 +121,7 @@ my $faults = start("sentinel_user=guard sentinel_password_file=$dir/guard");
 ok($faults->well, 'with the least they need: Redis is asked');
 
 for my $right (@guard) {
-    allow($sentinel, 'guard', 'gu4rd', grep { $_ ne $right } @guard);
+    allow($sentinel, 'guard', 'gu4rd', grep { $_ ne $right } @guard, @news);
     $group->ask($master, 'CLIENT', 'KILL', 'USER', 'edge');
     ok(SlidewinNginx::until_true(sub {
         $faults->get('/well_local?k=x')->{status} == 503;
@@ -127,9 +129,19 @@ for my $right (@guard) {
     ok($faults->nginx->logged(
            qr/sentinels of mymaster".*(?:lost|reached): NOPERM/, 10),
        '... the log says why');
-    allow($sentinel, 'guard', 'gu4rd', @guard);
+    allow($sentinel, 'guard', 'gu4rd', @guard, @news);
     ok($faults->well(20), '... but with it');
 }
+
+# A user who may not hear the news finds the master, and the log says so.
+
+ok(!$faults->nginx->errors(qr/tells no news/), 'with all rights: no complaint');
+allow($sentinel, 'guard', 'gu4rd', @guard);
+ok($faults->nginx->logged(qr/\[warn\] .*slidewin redis "127\.0\.0\.1:\d+" of "mymaster" tells no news of a failover, which is noticed later: "NOPERM/, 10),
+   'without those that bring news: the log says so');
+$group->ask($master, 'CLIENT', 'KILL', 'USER', 'edge');
+ok($faults->well(20), '... and the master is found');
+allow($sentinel, 'guard', 'gu4rd', @guard, @news);
 
 allow($master, 'edge', 'edg3', grep { $_ ne '+role' } @edge);
 ok(SlidewinNginx::until_true(sub {

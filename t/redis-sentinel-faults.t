@@ -29,8 +29,9 @@ sub says {
                  my $verb = uc $command->[0];
 
                  die "a sentinel was told @$command\n"
-                     if $verb ne 'SENTINEL' && $verb ne 'PING';
-                 $c->send($verb eq 'PING' ? "+PONG\r\n" : $answer);
+                     if $verb !~ /^(?:SENTINEL|PING|(?:UN)?SUBSCRIBE)$/;
+                 $c->send($verb eq 'PING' ? "+PONG\r\n"
+                          : $verb eq 'SENTINEL' ? $answer : "*0\r\n");
                  return 1;
              } };
 }
@@ -96,18 +97,24 @@ for (['the first is down', $dead, @guards[1, 2]],
 }
 
 
-# One is mistaken, and names a replica, or one that is gone.
+# One is mistaken, and names a replica, or one that is gone: most are not. If
+# there are two of them, what the first says is tried, and said to be wrong.
 
 for my $mode (qw(mistaken late)) {
     set($mode, $guards[0]);
     my $faults = start(\@guards);
 
-    finds($faults, $mode);
+    finds($faults, "$mode, one of three");
+    is($faults->lines(qr/cannot be reached/), 0, '... without a word');
+    $faults->clean("$mode, one of three");
+
+    $faults = start([@guards[0, 1]]);
+    finds($faults, "$mode, one of two");
     is($faults->lines($mode eq 'late'
                       ? qr/cannot be reached: Connection refused/
                       : qr/cannot be reached: it is a replica/), 1,
        '... which is said once');
-    $faults->clean($mode);
+    $faults->clean("$mode, one of two");
 }
 
 # All are, and then they are not.

@@ -528,7 +528,7 @@ sub greet {
         $self->send(SlidewinFake::bulk($sha));
 
     } else {
-        $self->send("+OK\r\n");
+        $self->send($verb eq 'PING' ? "+PONG\r\n" : "+OK\r\n");
     }
 
     return;
