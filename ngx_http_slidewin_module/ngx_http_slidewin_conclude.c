@@ -16,8 +16,6 @@ static ngx_http_slidewin_status_e ngx_http_slidewin_entry_status(
 static ngx_uint_t ngx_http_slidewin_outranks(ngx_http_slidewin_entry_t *one,
     ngx_http_slidewin_entry_t *two);
 static void ngx_http_slidewin_shadow(ngx_http_slidewin_ctx_t *ctx);
-static void ngx_http_slidewin_uncount(ngx_http_slidewin_ctx_t *ctx,
-    ngx_uint_t all);
 static void ngx_http_slidewin_log(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx, ngx_http_slidewin_loc_conf_t *slcf);
 
@@ -181,7 +179,7 @@ ngx_http_slidewin_shadow(ngx_http_slidewin_ctx_t *ctx)
 }
 
 
-static void
+void
 ngx_http_slidewin_uncount(ngx_http_slidewin_ctx_t *ctx, ngx_uint_t all)
 {
     sw_verdict_t               *verdict;

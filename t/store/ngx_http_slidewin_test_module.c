@@ -85,6 +85,7 @@ static void *ngx_http_slidewin_test_create_loc_conf(ngx_conf_t *cf);
 
 static const ngx_http_slidewin_backend_t  ngx_http_slidewin_test_backend = {
     ngx_http_slidewin_test_take,
+    NULL,
     ngx_http_slidewin_test_reset,
     ngx_http_slidewin_test_give_back,
     ngx_http_slidewin_test_cancel,
