@@ -69,6 +69,8 @@ struct ngx_http_slidewin_call_s {
  * take      checks all claims and counts all or none.  An enforced claim that
  *           is refused leaves every claim uncounted; a dry-run claim that is
  *           refused leaves the dry-run claims uncounted.
+ * look      tells of each claim what take would tell of it alone, and counts
+ *           nothing.  claims[n] is one more claim, for the store to use.
  * reset     forgets the keys; verdicts are not touched.
  * give_back uncounts what take counted, each at its verdict's stamp.
  *
@@ -89,6 +91,8 @@ struct ngx_http_slidewin_call_s {
 
 typedef struct {
     ngx_int_t                 (*take)(ngx_http_slidewin_store_t *store,
+                                      ngx_http_slidewin_call_t *call);
+    ngx_int_t                 (*look)(ngx_http_slidewin_store_t *store,
                                       ngx_http_slidewin_call_t *call);
     ngx_int_t                 (*reset)(ngx_http_slidewin_store_t *store,
                                        ngx_http_slidewin_call_t *call);

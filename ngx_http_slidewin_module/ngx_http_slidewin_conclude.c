@@ -12,8 +12,6 @@
 static ngx_http_slidewin_status_e ngx_http_slidewin_entry_status(
     ngx_http_slidewin_entry_t *entry);
 static void ngx_http_slidewin_shadow(ngx_http_slidewin_ctx_t *ctx);
-static void ngx_http_slidewin_uncount(ngx_http_slidewin_ctx_t *ctx,
-    ngx_uint_t all);
 static void ngx_http_slidewin_log(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
 
@@ -176,7 +174,7 @@ ngx_http_slidewin_shadow(ngx_http_slidewin_ctx_t *ctx)
 }
 
 
-static void
+void
 ngx_http_slidewin_uncount(ngx_http_slidewin_ctx_t *ctx, ngx_uint_t all)
 {
     sw_verdict_t               *verdict;

@@ -20,5 +20,8 @@ ngx_uint_t ngx_http_slidewin_outranks(ngx_http_slidewin_entry_t *one,
 ngx_int_t ngx_http_slidewin_conclude(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx, ngx_http_slidewin_loc_conf_t *slcf);
 
+/* gives back what this pass has counted: all of it, or by dry runs */
+void ngx_http_slidewin_uncount(ngx_http_slidewin_ctx_t *ctx, ngx_uint_t all);
+
 
 #endif /* _NGX_HTTP_SLIDEWIN_CONCLUDE_H_INCLUDED_ */

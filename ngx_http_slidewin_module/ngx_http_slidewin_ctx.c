@@ -97,6 +97,7 @@ ngx_http_slidewin_ctx_cancel(ngx_http_slidewin_ctx_t *ctx)
 
         ngx_http_slidewin_disown(ctx->waiting, &ctx->call);
         ctx->waiting = NULL;
+        ctx->looks = 0;
     }
 
     ngx_http_slidewin_delay_leave(ctx);

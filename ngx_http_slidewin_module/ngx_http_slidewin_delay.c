@@ -454,7 +454,7 @@ ngx_http_slidewin_delay_add(ngx_http_slidewin_call_t *call,
         return 0;
     }
 
-    for (entry = ctx->entries; entry; entry = entry->next) {
+    for (entry = *ctx->pass; entry; entry = entry->next) {
         if (!entry->settled && !entry->store->local
             && ngx_http_slidewin_delay_match(call->claims, call->n, entry)
                == NULL)
@@ -463,7 +463,7 @@ ngx_http_slidewin_delay_add(ngx_http_slidewin_call_t *call,
         }
     }
 
-    for (entry = ctx->entries; entry; entry = entry->next) {
+    for (entry = *ctx->pass; entry; entry = entry->next) {
 
         if (entry->settled || entry->store->local) {
             continue;
@@ -489,7 +489,7 @@ ngx_http_slidewin_delay_distant(ngx_http_slidewin_ctx_t *ctx)
 
     n = 0;
 
-    for (entry = ctx->entries; entry; entry = entry->next) {
+    for (entry = *ctx->pass; entry; entry = entry->next) {
         n += (!entry->settled && !entry->store->local);
     }
 
@@ -634,7 +634,7 @@ ngx_http_slidewin_delay_granted(ngx_http_slidewin_ctx_t *ctx)
         return 0;
     }
 
-    for (entry = ctx->entries; entry; entry = entry->next) {
+    for (entry = *ctx->pass; entry; entry = entry->next) {
 
         if (entry->settled || entry->store->local) {
             continue;
@@ -648,7 +648,7 @@ ngx_http_slidewin_delay_granted(ngx_http_slidewin_ctx_t *ctx)
         }
     }
 
-    for (entry = ctx->entries; entry; entry = entry->next) {
+    for (entry = *ctx->pass; entry; entry = entry->next) {
 
         if (entry->settled || entry->store->local) {
             continue;

@@ -12,7 +12,11 @@
 #define NGX_HTTP_SLIDEWIN_DENIAL_COSTS  2
 
 
-/* when the cost is admitted if nobody else comes, and how long that is known */
+/*
+ * When the cost is admitted if nobody else comes, and how long that is known.
+ * If it is not positive, the cost is asked for nevertheless: the time of a
+ * refusal that may not be so any more, below 0, or 0 for a cost with room.
+ */
 
 typedef struct {
     int64_t                      cost;
@@ -29,6 +33,11 @@ typedef struct {
 } ngx_http_slidewin_denial_t;
 
 
+static void ngx_http_slidewin_deny_tell(ngx_http_slidewin_denial_t *denial,
+    ngx_http_slidewin_claim_t *claim, int64_t due, int64_t now);
+static ngx_http_slidewin_denial_t *ngx_http_slidewin_deny_open(
+    ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_claim_t *claim,
+    int64_t now);
 static ngx_http_slidewin_refusal_t *ngx_http_slidewin_deny_find(
     ngx_http_slidewin_denial_t *denial, int64_t cost);
 
@@ -66,11 +75,10 @@ ngx_http_slidewin_deny_recall(ngx_http_slidewin_claim_t *claim)
     {
         refusal = ngx_http_slidewin_deny_find(denial, claim->cost);
 
-        if (refusal->cost == claim->cost && now < refusal->until) {
-            ngx_http_slidewin_echo_tell(&denial->echo, &claim->policy, now,
-                                        &claim->verdict);
-            claim->verdict.retry = refusal->due - now;
-            claim->counted = 0;
+        if (refusal->cost == claim->cost && now < refusal->until
+            && refusal->due > 0)
+        {
+            ngx_http_slidewin_deny_tell(denial, claim, refusal->due, now);
             found = 1;
         }
     }
@@ -79,6 +87,102 @@ ngx_http_slidewin_deny_recall(ngx_http_slidewin_claim_t *claim)
     ngx_http_slidewin_zone_report(&visit, ngx_cycle->log);
 
     return found;
+}
+
+
+/*
+ * Who is told that it is not known asks, and the others that come meanwhile
+ * are told what was known before.
+ */
+
+ngx_uint_t
+ngx_http_slidewin_deny_known(ngx_http_slidewin_claim_t *claim, int64_t most)
+{
+    int64_t                       now;
+    ngx_uint_t                    known;
+    ngx_http_slidewin_visit_t     visit;
+    ngx_http_slidewin_denial_t   *denial;
+    ngx_http_slidewin_refusal_t  *refusal;
+
+    now = ngx_http_slidewin_clock_ms();
+    known = 0;
+
+    ngx_http_slidewin_zone_visit(&visit, claim->zone, &claim->key,
+                                 NGX_HTTP_SLIDEWIN_DENIAL);
+    ngx_http_slidewin_zone_lock(&visit);
+
+    denial = ngx_http_slidewin_deny_open(&visit, claim, now);
+
+    if (denial) {
+        refusal = ngx_http_slidewin_deny_find(denial, claim->cost);
+
+        known = (refusal->cost == claim->cost && now < refusal->until);
+
+        if (known) {
+            ngx_http_slidewin_deny_tell(denial, claim,
+                                        ngx_abs(refusal->due), now);
+
+        } else {
+            refusal->until = 0;
+            ngx_memory_barrier();
+
+            refusal->due = (refusal->cost == claim->cost)
+                               ? -ngx_abs(refusal->due)
+                               : 0;
+            refusal->cost = claim->cost;
+            ngx_memory_barrier();
+
+            refusal->until = now + most;
+            denial->memo.until = ngx_max(denial->memo.until, refusal->until);
+        }
+    }
+
+    ngx_http_slidewin_zone_unlock(&visit);
+    ngx_http_slidewin_zone_report(&visit, ngx_cycle->log);
+
+    return known;
+}
+
+
+static void
+ngx_http_slidewin_deny_tell(ngx_http_slidewin_denial_t *denial,
+    ngx_http_slidewin_claim_t *claim, int64_t due, int64_t now)
+{
+    ngx_http_slidewin_echo_tell(&denial->echo, &claim->policy, now,
+                                &claim->verdict);
+
+    claim->verdict.admitted = (due <= now);
+    claim->verdict.retry = ngx_max(due - now, 0);
+    claim->counted = 0;
+}
+
+
+static ngx_http_slidewin_denial_t *
+ngx_http_slidewin_deny_open(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_claim_t *claim, int64_t now)
+{
+    ngx_http_slidewin_denial_t  *denial;
+
+    denial = ngx_http_slidewin_zone_recall(visit);
+
+    if (denial
+        && !ngx_http_slidewin_echo_of(&denial->policy, &claim->policy))
+    {
+        ngx_http_slidewin_zone_forget(visit, &denial->memo);
+        denial = NULL;
+    }
+
+    if (denial == NULL) {
+        denial = ngx_http_slidewin_zone_remember(visit,
+                                          sizeof(ngx_http_slidewin_denial_t),
+                                          now);
+    }
+
+    if (denial) {
+        denial->policy = claim->policy;
+    }
+
+    return denial;
 }
 
 
@@ -91,7 +195,7 @@ ngx_http_slidewin_deny_remember(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_denial_t   *denial;
     ngx_http_slidewin_refusal_t  *refusal;
 
-    if (claim->verdict.retry == SW_NEVER) {
+    if (!claim->verdict.admitted && claim->verdict.retry == SW_NEVER) {
         return;
     }
 
@@ -105,23 +209,9 @@ ngx_http_slidewin_deny_remember(ngx_http_slidewin_claim_t *claim,
         goto done;
     }
 
-    denial = ngx_http_slidewin_zone_recall(&visit);
-
-    if (denial
-        && !ngx_http_slidewin_echo_of(&denial->policy, &claim->policy))
-    {
-        ngx_http_slidewin_zone_forget(&visit, &denial->memo);
-        denial = NULL;
-    }
-
-    if (denial == NULL) {
-        denial = ngx_http_slidewin_zone_remember(&visit,
-                                          sizeof(ngx_http_slidewin_denial_t),
-                                          now);
-    }
+    denial = ngx_http_slidewin_deny_open(&visit, claim, now);
 
     if (denial) {
-        denial->policy = claim->policy;
         ngx_http_slidewin_echo_keep(&denial->echo, &claim->verdict, now);
 
         refusal = ngx_http_slidewin_deny_find(denial, claim->cost);
@@ -130,18 +220,24 @@ ngx_http_slidewin_deny_remember(ngx_http_slidewin_claim_t *claim,
         ngx_memory_barrier();
 
         refusal->cost = claim->cost;
-        refusal->due = now + claim->verdict.retry;
+        refusal->due = claim->verdict.admitted ? 0
+                                               : now + claim->verdict.retry;
         ngx_memory_barrier();
 
         /* the store said so at some time since it was asked */
 
-        refusal->until = ngx_min(asked / 1000 + claim->verdict.retry,
-                                 now + most);
+        refusal->until = claim->verdict.admitted
+                             ? now + most
+                             : ngx_min(asked / 1000 + claim->verdict.retry,
+                                       now + most);
 
         ngx_http_slidewin_zone_keep(&visit, &denial->memo,
                                     ngx_max(denial->memo.until,
                                             refusal->until));
-        ngx_http_slidewin_zone_deny(&visit, refusal->until);
+
+        if (refusal->due) {
+            ngx_http_slidewin_zone_deny(&visit, refusal->until);
+        }
     }
 
 done:

@@ -15,11 +15,22 @@
 /* whether this cost was refused, and is for certain; the verdict is its own */
 ngx_uint_t ngx_http_slidewin_deny_recall(ngx_http_slidewin_claim_t *claim);
 
+/*
+ * For a claim that is only looked at: whether it was told here within so many
+ * ms when it is admitted, or that there was room.  The one who is told that it
+ * is not known is to ask.
+ */
+ngx_uint_t ngx_http_slidewin_deny_known(ngx_http_slidewin_claim_t *claim,
+    int64_t most);
+
 /* whether what was refused, asked then, in us, may not be so any more */
 ngx_uint_t ngx_http_slidewin_deny_outdated(ngx_http_slidewin_claim_t *claim,
     int64_t asked);
 
-/* of a claim that was asked then, in us, and refused; for so many ms at most */
+/*
+ * Of a claim that was asked then, in us, and refused, or looked at; for so many
+ * ms at most.
+ */
 void ngx_http_slidewin_deny_remember(ngx_http_slidewin_claim_t *claim,
     int64_t asked, int64_t most);
 

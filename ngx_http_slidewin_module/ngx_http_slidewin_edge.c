@@ -9,6 +9,10 @@
 #include "ngx_http_slidewin_lease.h"
 
 
+/* a Redis that need not be asked is not asked more often for a client */
+#define NGX_HTTP_SLIDEWIN_EDGE_LOOK  1000    /* ms */
+
+
 static ngx_uint_t ngx_http_slidewin_edge_take(
     ngx_http_slidewin_entry_t *entry, int64_t percent);
 static ngx_uint_t ngx_http_slidewin_edge_concerns(
@@ -111,6 +115,41 @@ ngx_http_slidewin_edge_learn(ngx_http_slidewin_entry_t *entry, int64_t asked)
         ngx_http_slidewin_lease_renew(&entry->claim, entry->store,
                                       asked / 1000);
     }
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_edge_knows(ngx_http_slidewin_entry_t *entry,
+    ngx_http_slidewin_claim_t *claim)
+{
+    if (entry->policy->lease
+        && ngx_http_slidewin_lease_take(claim, entry->store, 0))
+    {
+        (void) ngx_http_slidewin_lease_return(claim, entry->store);
+
+        claim->verdict.admitted = 1;
+        return 1;
+    }
+
+    return ngx_http_slidewin_deny_known(claim, NGX_HTTP_SLIDEWIN_EDGE_LOOK);
+}
+
+
+void
+ngx_http_slidewin_edge_saw(ngx_http_slidewin_entry_t *entry,
+    ngx_http_slidewin_claim_t *claim, int64_t asked)
+{
+    int64_t  most;
+
+    most = NGX_HTTP_SLIDEWIN_EDGE_LOOK;
+
+    /* what is known as a refusal is one as long as the policy lets it */
+
+    if (!claim->verdict.admitted && entry->policy->deny_cache) {
+        most = entry->policy->deny_cache;
+    }
+
+    ngx_http_slidewin_deny_remember(claim, asked, most);
 }
 
 

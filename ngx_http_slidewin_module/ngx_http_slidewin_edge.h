@@ -27,6 +27,15 @@ ngx_uint_t ngx_http_slidewin_edge_spares(ngx_http_slidewin_entry_t *entry);
 ngx_uint_t ngx_http_slidewin_edge_refused(ngx_http_slidewin_entry_t *entry,
     int64_t asked);
 
+/*
+ * Of a look at the entry, with a claim of its own: whether what it would tell
+ * is known here, and what it told when it was asked at that time, in us.
+ */
+ngx_uint_t ngx_http_slidewin_edge_knows(ngx_http_slidewin_entry_t *entry,
+    ngx_http_slidewin_claim_t *claim);
+void ngx_http_slidewin_edge_saw(ngx_http_slidewin_entry_t *entry,
+    ngx_http_slidewin_claim_t *claim, int64_t asked);
+
 /* the store's answer to what was asked at that time, in us */
 void ngx_http_slidewin_edge_learn(ngx_http_slidewin_entry_t *entry,
     int64_t asked);

@@ -11,6 +11,7 @@
 #include "ngx_http_slidewin_delay.h"
 #include "ngx_http_slidewin_edge.h"
 #include "ngx_http_slidewin_handler.h"
+#include "ngx_http_slidewin_look.h"
 #include "ngx_http_slidewin_module.h"
 #include "ngx_http_slidewin_outage.h"
 #include "ngx_http_slidewin_report.h"
@@ -21,8 +22,9 @@ static void ngx_http_slidewin_open(ngx_http_slidewin_ctx_t *ctx,
 static ngx_int_t ngx_http_slidewin_settle(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
 static void ngx_http_slidewin_foresee(ngx_http_slidewin_ctx_t *ctx);
-static void ngx_http_slidewin_recall(ngx_http_slidewin_ctx_t *ctx);
 static ngx_http_slidewin_store_t *ngx_http_slidewin_collect(
+    ngx_http_slidewin_ctx_t *ctx);
+static ngx_http_slidewin_store_t *ngx_http_slidewin_local_first(
     ngx_http_slidewin_ctx_t *ctx);
 static ngx_uint_t ngx_http_slidewin_crowded(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry);
@@ -135,6 +137,13 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
 
     ctx->latency += ngx_http_slidewin_clock_us() - ctx->started;
 
+    if (ctx->refused && ngx_http_slidewin_look_needed(ctx)
+        && ngx_http_slidewin_look(ctx) == NGX_AGAIN)
+    {
+        ctx->started = ctx->call.asked;
+        return ngx_http_slidewin_wait(r, ctx);
+    }
+
     if (ctx->refused && ngx_http_slidewin_postpone(r, ctx) == NGX_OK) {
         return ngx_http_slidewin_wait(r, ctx);
     }
@@ -150,6 +159,7 @@ ngx_http_slidewin_open(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry)
 {
     entry->settled = 0;
+    entry->looked = 0;
     entry->store = entry->policy->store;
     entry->source = NGX_HTTP_SLIDEWIN_SOURCE_NONE;
     entry->quota = entry->rate;
@@ -208,19 +218,16 @@ ngx_http_slidewin_settle(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
 static void
 ngx_http_slidewin_foresee(ngx_http_slidewin_ctx_t *ctx)
 {
-    ngx_uint_t                  remembers;
     ngx_http_slidewin_entry_t  *entry;
 
     if (ctx->place && ngx_http_slidewin_delay_granted(ctx)) {
 
-        for (entry = ctx->entries; entry; entry = entry->next) {
+        for (entry = *ctx->pass; entry; entry = entry->next) {
             if (!entry->settled && !entry->store->local) {
                 ngx_http_slidewin_settled(ctx, entry);
             }
         }
     }
-
-    remembers = 0;
 
     for (entry = *ctx->pass; entry; entry = entry->next) {
 
@@ -232,68 +239,15 @@ ngx_http_slidewin_foresee(ngx_http_slidewin_ctx_t *ctx)
 
         if (ngx_http_slidewin_crowded(ctx, entry)) {
             ngx_http_slidewin_settled(ctx, entry);
-
-        } else if (entry->policy->deny_cache) {
-            remembers = 1;
-        }
-    }
-
-    /* whoever stands in a line asks for it */
-
-    if (remembers && ctx->place == NULL) {
-        ngx_http_slidewin_recall(ctx);
-    }
-}
-
-
-/*
- * A refusal that is remembered tells the time of its own policy.  Another one
- * that refuses for longer is remembered as well, unless it remembers less: then
- * only the store knows when the request is admitted.
- */
-
-static void
-ngx_http_slidewin_recall(ngx_http_slidewin_ctx_t *ctx)
-{
-    int64_t                     shortest;
-    ngx_uint_t                  known;
-    ngx_http_slidewin_entry_t  *entry;
-
-    shortest = INT64_MAX;
-
-    for (entry = *ctx->pass; entry; entry = entry->next) {
-        if (!entry->settled && ngx_http_slidewin_edge_denies(entry)) {
-            shortest = ngx_min(shortest, entry->policy->deny_cache);
-        }
-    }
-
-    if (shortest == INT64_MAX) {
-        return;
-    }
-
-    known = 1;
-
-    for (entry = *ctx->pass; entry; entry = entry->next) {
-        if (!entry->settled && !entry->store->local && !entry->claim.dry_run
-            && entry->claim.cost > 0 && entry->policy->deny_cache < shortest)
-        {
-            known = 0;
-        }
-    }
-
-    for (entry = *ctx->pass; entry; entry = entry->next) {
-
-        if (entry->settled
-            || entry->source != NGX_HTTP_SLIDEWIN_SOURCE_DENY_CACHE)
-        {
             continue;
         }
 
-        if (known) {
-            ngx_http_slidewin_settled(ctx, entry);
+        /* whoever stands in a line asks for it */
 
-        } else {
-            entry->source = NGX_HTTP_SLIDEWIN_SOURCE_NONE;
+        if (entry->policy->deny_cache && ctx->place == NULL
+            && ngx_http_slidewin_edge_denies(entry))
+        {
+            ngx_http_slidewin_settled(ctx, entry);
         }
     }
 }
@@ -311,6 +265,10 @@ ngx_http_slidewin_collect(ngx_http_slidewin_ctx_t *ctx)
     store = NULL;
     group = 0;
     ctx->call.n = 0;
+
+    if (ctx->undecided > 1) {
+        store = ngx_http_slidewin_local_first(ctx);
+    }
 
     for (entry = *ctx->pass; entry; entry = entry->next) {
 
@@ -337,6 +295,23 @@ ngx_http_slidewin_collect(ngx_http_slidewin_ctx_t *ctx)
     }
 
     return store;
+}
+
+
+/* what the local store refuses costs no other a question */
+
+static ngx_http_slidewin_store_t *
+ngx_http_slidewin_local_first(ngx_http_slidewin_ctx_t *ctx)
+{
+    ngx_http_slidewin_entry_t  *entry;
+
+    for (entry = *ctx->pass; entry; entry = entry->next) {
+        if (!entry->settled && entry->store->local) {
+            return entry->store;
+        }
+    }
+
+    return NULL;
 }
 
 
@@ -561,6 +536,7 @@ ngx_http_slidewin_abandon(ngx_http_slidewin_ctx_t *ctx)
 
     *ctx->pass = NULL;
     ctx->deciding = 0;
+    ctx->refused = 0;
 
     for (entry = ctx->entries; entry; entry = entry->next) {
         entry->stays = 1;
@@ -632,7 +608,13 @@ ngx_http_slidewin_resume(ngx_http_slidewin_call_t *call, ngx_int_t rc)
     ctx = call->data;
 
     ctx->waiting = NULL;
-    ngx_http_slidewin_answer(ctx, rc);
+
+    if (ctx->looks) {
+        ngx_http_slidewin_look_done(ctx, rc);
+
+    } else {
+        ngx_http_slidewin_answer(ctx, rc);
+    }
 
     ngx_http_slidewin_go_on(ctx);
 }

@@ -20,6 +20,8 @@
 
 static ngx_int_t ngx_http_slidewin_redis_take(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
+static ngx_int_t ngx_http_slidewin_redis_look(
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
 static ngx_int_t ngx_http_slidewin_redis_reset(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
 static ngx_int_t ngx_http_slidewin_redis_give_back(
@@ -36,6 +38,7 @@ static void ngx_http_slidewin_redis_exit_process(
 
 const ngx_http_slidewin_backend_t  ngx_http_slidewin_redis_backend = {
     ngx_http_slidewin_redis_take,
+    ngx_http_slidewin_redis_look,
     ngx_http_slidewin_redis_reset,
     ngx_http_slidewin_redis_give_back,
     ngx_http_slidewin_redis_call_cancel,
@@ -50,6 +53,32 @@ static ngx_int_t
 ngx_http_slidewin_redis_take(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call)
 {
+    return ngx_http_slidewin_redis_ask(store, call,
+                                       NGX_HTTP_SLIDEWIN_REDIS_VERB_TAKE);
+}
+
+
+/* one in dry run that can never pass leaves all in dry run uncounted */
+
+static ngx_int_t
+ngx_http_slidewin_redis_look(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_call_t *call)
+{
+    ngx_uint_t                  i;
+    ngx_http_slidewin_claim_t  *never;
+
+    never = call->claims[call->n];
+
+    *never = *call->claims[0];
+    never->cost = never->policy.limit + 1;
+
+    call->n++;
+
+    for (i = 0; i < call->n; i++) {
+        call->claims[i]->dry_run = 1;
+        call->claims[i]->ahead = 0;
+    }
+
     return ngx_http_slidewin_redis_ask(store, call,
                                        NGX_HTTP_SLIDEWIN_REDIS_VERB_TAKE);
 }

@@ -25,6 +25,8 @@ typedef struct {
 
 static ngx_int_t ngx_http_slidewin_shm_take(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call);
+static ngx_int_t ngx_http_slidewin_shm_look(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_call_t *call);
 static ngx_int_t ngx_http_slidewin_shm_reset(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call);
 static ngx_int_t ngx_http_slidewin_shm_give_back(
@@ -54,6 +56,7 @@ static void ngx_http_slidewin_shm_count(ngx_http_slidewin_slot_t *slot,
 
 const ngx_http_slidewin_backend_t  ngx_http_slidewin_shm_backend = {
     ngx_http_slidewin_shm_take,
+    ngx_http_slidewin_shm_look,
     ngx_http_slidewin_shm_reset,
     ngx_http_slidewin_shm_give_back,
     NULL,                                  /* never waits */
@@ -156,6 +159,30 @@ ngx_http_slidewin_shm_take_one(ngx_http_slidewin_call_t *call)
     ngx_http_slidewin_zone_report(&slot.visit, call->log);
 
     return rc;
+}
+
+
+static ngx_int_t
+ngx_http_slidewin_shm_look(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_call_t *call)
+{
+    int64_t                   now;
+    ngx_uint_t                i;
+    ngx_http_slidewin_slot_t  slots[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
+
+    ngx_http_slidewin_shm_open(slots, call);
+
+    now = ngx_http_slidewin_clock_ms();
+
+    for (i = 0; i < call->n; i++) {
+        ngx_http_slidewin_shm_find(&slots[i], now);
+        (void) ngx_http_slidewin_shm_admits(&slots[i], now);
+        ngx_http_slidewin_shm_count(&slots[i], now);
+    }
+
+    ngx_http_slidewin_shm_close(slots, call);
+
+    return NGX_OK;
 }
 
 

@@ -208,7 +208,10 @@ for my $algorithm (@algorithms) {
     my ($answer) = get("/two?k=$k");
     is(told($answer), '429 deny_cache', 'one of two policies is known');
     is($answer->{header}{'x-zone'}, 'long', '... and decides');
-    is(calls(), $before, '... for both');
+    is(calls(), $before + 1, '... and the other is looked at');
+    is(told(get("/two?k=$k", 3)), join(', ', ('429 deny_cache') x 3),
+       '... then both are known');
+    is(calls(), $before + 1, '... and none is asked');
     is($redis->command('EXISTS', "sw:{$k}:wide"), 0,
        '... and nothing is counted');
 }

@@ -1,5 +1,6 @@
 # Memory runs out between the limits of a request: what it had claimed by then
-# is decided along with the limits of the page for the error, which are fewer.
+# is claimed no more, and the limits of the page for the error, which are as
+# many as there may be, are decided by themselves.
 
 use strict;
 use warnings;
@@ -11,7 +12,7 @@ use Test::More;
 
 my $dir = File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1, CLEANUP => 1);
 my $redis = SlidewinRedis->start;
-my $most = 16;
+my $most = 32;
 my $failed = qr/\[emerg\] .* failed \(12: /;
 
 # 512 KB, if there is a field of 8 KB, then 32 MB, and a key of 512 MB
@@ -31,11 +32,12 @@ my $nginx = SlidewinNginx->start(
              map \$http_x_large \$large { default \"$large\"; }
              map \$http_x_large \$larger { default \"$larger\"; }
              slidewin_zone \"$huge\" zone=huge:1m rate=10r/h algorithm=log;
-             slidewin_zone \$arg_k zone=page:1m rate=10r/h algorithm=log;
              " . join('', map {
                  "slidewin_zone \$arg_k zone=z$_:1m rate=10r/h
+                                algorithm=log;
+                  slidewin_zone \$arg_k zone=page$_:1m rate=10r/h
                                 algorithm=log;\n"
-             } 1 .. $most - 1),
+             } 1 .. $most),
     server => 'add_header X-Source $slidewin_source always;
                location = /t {
                ' . join('', map { "slidewin zone=z$_;\n" } 1 .. $most - 1) . '
@@ -43,9 +45,12 @@ my $nginx = SlidewinNginx->start(
                    error_page 500 /page?$args;
                    empty_gif;
                }
-               location = /page { slidewin zone=page; empty_gif; }
+               location = /page {
+               ' . join('', map { "slidewin zone=page$_;\n" } 1 .. $most) . '
+                   empty_gif;
+               }
                location = /one { slidewin zone=z1; empty_gif; }
-               location = /two { slidewin zone=page; empty_gif; }');
+               location = /two { slidewin zone=page1; empty_gif; }');
 
 my ($worker) = $nginx->workers;
 
@@ -67,11 +72,11 @@ for my $n (1 .. 5) {
     my $answer = $nginx->get("/t?k=b$n", 'X-Large' => 'x' x 8192);
 
     is($answer->{status}, 500, 'no memory for the last key');
-    is($answer->{header}{'x-source'}, 'redis', '... the others are decided');
-    is($nginx->get("/one?k=b$n")->{header}{'x-remaining'}, 8,
-       '... and counted, those from before the error');
+    is($answer->{header}{'x-source'}, 'redis', '... the page is decided');
+    is($nginx->get("/one?k=b$n")->{header}{'x-remaining'}, 9,
+       '... those from before the error are not counted');
     is($nginx->get("/two?k=b$n")->{header}{'x-remaining'}, 8,
-       '... and the one of the page');
+       '... and those of the page are');
 }
 
 cmp_ok(scalar($nginx->errors($failed)), '>=', 5, 'memory had run out');

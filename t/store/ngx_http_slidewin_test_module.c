@@ -92,6 +92,7 @@ static ngx_int_t  ngx_http_slidewin_test_steps;
 
 static const ngx_http_slidewin_backend_t  ngx_http_slidewin_test_backend = {
     ngx_http_slidewin_test_take,
+    NULL,
     ngx_http_slidewin_test_reset,
     ngx_http_slidewin_test_give_back,
     ngx_http_slidewin_test_cancel,

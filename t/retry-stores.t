@@ -1,0 +1,202 @@
+# Retry-After is the time when all policies of a request admit it, in whichever
+# stores they are. Those that were not asked are looked at: nothing is counted,
+# and a Redis that need not be asked is asked once a second for a client.
+
+use strict;
+use warnings;
+
+use SlidewinCluster;
+use SlidewinNginx;
+use SlidewinRedis;
+use Test::More;
+
+my %redis = map { $_ => SlidewinRedis->start } qw(a b);
+my $cluster = SlidewinCluster->start(masters => 3, replicas => 0);
+# a fixed window may end any time
+my @algorithms = qw(counter strict log);
+
+# as long as suites may take: no short window ends while it is looked at
+my ($short, $long) = ('1r/2m', '1r/10d');
+
+my @pairs = (
+    ['short_local', 'long_a'], ['short_a', 'long_local'],
+    ['short_a', 'long_b'], ['short_a', 'long_off'], ['short_off', 'long_b'],
+    ['short_x', 'long_y'], ['short_local', 'long_y'],
+    map({ ['short_local', "long_$_"] } @algorithms),
+    map({ ["short_$_", 'long_local'] } @algorithms),
+);
+
+my $zones = join '', map {
+    my ($name, $rate, $rest) = @$_;
+    "slidewin_zone \$arg_k zone=$name:1m rate=$rate on_error=closed $rest;\n"
+} ['short_local', $short, 'algorithm=log store=local'],
+  ['long_local', $long, 'algorithm=log store=local'],
+  ['short_a', $short, 'algorithm=log store=a'],
+  ['long_a', $long, 'algorithm=log store=a'],
+  ['long_b', $long, 'algorithm=log store=b'],
+  ['short_off', $short, 'algorithm=log store=a deny_cache=off'],
+  ['long_off', $long, 'algorithm=log store=b deny_cache=off'],
+  ['mid_a', $short, 'algorithm=log store=a'],
+  ['room_a', '5r/10d', 'algorithm=log store=a'],
+  map({ (["short_$_", $short, "algorithm=$_ store=a"],
+         ["long_$_", $long, "algorithm=$_ store=a"]) } @algorithms);
+
+# of other clients, and so of other slots
+$zones .= "slidewin_zone x\$arg_k zone=short_x:1m rate=$short algorithm=log
+                         store=cluster;
+           slidewin_zone y\$arg_k zone=long_y:1m rate=$long algorithm=log
+                         store=cluster;
+           slidewin_zone \$arg_k zone=costs:1m rate=10r/10d algorithm=log
+                         store=a;
+           slidewin_zone \$arg_k zone=closed:1m rate=5r/h store=away
+                         on_error=closed;
+           slidewin_zone \$arg_k zone=open:1m rate=5r/h store=away
+                         on_error=open;
+           slidewin_zone \$arg_k zone=fallback:1m rate=5r/h store=away;\n";
+
+my %limits = (
+    (map {
+        my ($one, $two) = @$_;
+        ("$one-$two" => "slidewin zone=$one; slidewin zone=$two;",
+         "$two-$one" => "slidewin zone=$two; slidewin zone=$one;")
+    } @pairs),
+    (map { ("away-$_" => "slidewin zone=short_local; slidewin zone=$_;") }
+     qw(closed open fallback)),
+    (map { ("left-$_" => "slidewin zone=$_ cost=0;") } qw(room_a costs)),
+    'room' => 'slidewin zone=short_local; slidewin zone=room_a;',
+    'costs' => 'slidewin zone=costs cost=$arg_c;',
+    'three' => 'slidewin zone=short_local; slidewin zone=costs cost=3;',
+    'delay-one' => 'slidewin zone=short_local delay=1h;
+                    slidewin zone=long_a;',
+    'delay-both' => 'slidewin zone=short_local delay=1h;
+                     slidewin zone=long_a delay=1h;',
+    'use' => 'slidewin zone=short_local;',
+    'pass' => 'slidewin zone=long_local; error_page 404 /page?k=$arg_k;',
+);
+
+my $away = SlidewinRedis->start;
+
+my $nginx = SlidewinNginx->start(http => <<"END", server => <<"END");
+    slidewin_redis @{[$redis{a}->url]} name=a timeout=20s connect_timeout=20s;
+    slidewin_redis @{[$redis{b}->url]} name=b timeout=20s connect_timeout=20s;
+    slidewin_redis @{[$cluster->url]} name=cluster timeout=20s
+                   connect_timeout=20s;
+    slidewin_redis @{[$away->url]} name=away timeout=500ms;
+    slidewin_log_level info;
+    $zones
+END
+    add_header X-Zone \$slidewin_zone always;
+    location /pass/ { alias nowhere/; $limits{pass} }
+    location = /page { slidewin zone=short_local; empty_gif; }
+    @{[map { "location = /$_ { $limits{$_} empty_gif; }\n" }
+       grep { $_ ne 'pass' } sort keys %limits]}
+END
+
+my $client = $nginx->client;
+my $fresh = 0;
+
+sub retry { return $_[0]{header}{'retry-after'} // '-' }
+
+# the time of the long one, but for what the suite has taken
+sub is_long {
+    my ($answer, $name) = @_;
+
+    is($answer->{status}, 429, $name);
+    cmp_ok(retry($answer) =~ /^(\d+)$/ ? $1 : 0, '>', 86400,
+           '... and told the longer time');
+
+    return;
+}
+
+for my $pair (@pairs) {
+    for my $way (join('-', @$pair), join '-', reverse @$pair) {
+        my $k = 'k' . ++$fresh;
+
+        is($client->get("/$way?k=$k")->{status}, 200, "$way: passes");
+        is_long($client->get("/$way?k=$k"), "$way: the second is refused")
+            for 1 .. 3;
+    }
+}
+
+# what has room is not counted, nor told
+
+my $k = 'k' . ++$fresh;
+
+$client->get("/room?k=$k");
+for (1 .. 5) {
+    my $answer = $client->get("/room?k=$k");
+
+    is($answer->{status}, 429, 'refused by one of two');
+    cmp_ok(retry($answer), '<=', 120, '... and told its time');
+    is($answer->{header}{'x-zone'}, 'short_local', '... and its name');
+}
+
+is($client->get("/left-room_a?k=$k")->{header}{'x-remaining'}, 4,
+   '... the other has counted what passed');
+
+# the cost of the request
+
+$k = 'k' . ++$fresh;
+$client->get("/three?k=$k");
+is($client->get("/costs?k=$k&c=5")->{status}, 200, 'eight of ten are used');
+is_long($client->get("/three?k=$k"), 'three more are too many');
+is($client->get("/left-costs?k=$k")->{header}{'x-remaining'}, 2,
+   '... and not counted');
+
+# a flood
+
+for my $way ('short_local-long_a', 'long_a-short_local', 'room') {
+    $k = 'k' . ++$fresh;
+    $client->get("/$way?k=$k");
+
+    my $before = questions();
+    my $since = SlidewinNginx::now();
+    my @statuses = $client->statuses(("/$way?k=$k") x 1000);
+    my $seconds = SlidewinNginx::now() - $since;
+
+    is(SlidewinNginx::tally(@statuses), '429 x1000', "$way: a flood");
+    cmp_ok(questions() - $before, '<=', 2 + $seconds,
+           '... costs Redis a question a second');
+}
+
+sub questions { return ($redis{a}->calls('evalsha'))[0] // 0 }
+
+# a delay waits for all, and not at all if one of them takes too long
+
+for my $way (qw(delay-one delay-both)) {
+    $k = 'k' . ++$fresh;
+    is($client->get("/$way?k=$k")->{status}, 200, "$way: passes");
+    is_long($client->get("/$way?k=$k"), "$way: the second is not let wait");
+}
+
+# an earlier pass of the same request has used up its limit
+
+$k = 'k' . ++$fresh;
+$client->get("/use?k=$k");
+is_long($client->get("/pass/?k=$k"), 'refused after an internal redirect');
+
+# a Redis that does not answer
+
+$client->get("/away-$_?k=well") for qw(closed open fallback);
+$away->signal('STOP');
+
+for my $way (qw(closed open fallback)) {
+    for my $n (1 .. 3) {
+        $k = "$way$n";
+        $client->get("/use?k=$k");
+
+        my $since = SlidewinNginx::now();
+        my $answer = $client->get("/away-$way?k=$k");
+
+        is($answer->{status}, 429, "on_error, $way: a rejection remains one");
+        cmp_ok(retry($answer), '<=', 120, '... with the time that is known');
+        cmp_ok(SlidewinNginx::now() - $since, '<', 10,
+               '... and soon');
+    }
+}
+
+$away->signal('CONT');
+$client->close;
+$nginx->stop;
+
+done_testing();
