@@ -15,7 +15,7 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_MAP_DEPTH   4
 
 /* enough for each slot as a range of its own, with a replica */
-#define NGX_HTTP_SLIDEWIN_REDIS_MAP_MEMORY  (32 * 1024 * 1024)
+#define NGX_HTTP_SLIDEWIN_REDIS_MAP_MEMORY  33554432
 
 /* until a call is tried again that found a slot between two nodes */
 #define NGX_HTTP_SLIDEWIN_REDIS_TRY_AGAIN   5

@@ -38,6 +38,7 @@ static void ngx_http_slidewin_redis_sentinel_find(
     ngx_http_slidewin_redis_conn_t *c);
 static ngx_uint_t ngx_http_slidewin_redis_sentinel_leave(
     ngx_http_slidewin_redis_place_t *place, ngx_uint_t vain);
+static void ngx_http_slidewin_redis_sentinel_patience(ngx_event_t *ev);
 static void ngx_http_slidewin_redis_sentinel_decide(
     ngx_http_slidewin_redis_sentinel_t *s);
 static void ngx_http_slidewin_redis_sentinel_follow(
@@ -48,6 +49,9 @@ static ngx_http_slidewin_redis_named_t *
 static ngx_uint_t ngx_http_slidewin_redis_sentinel_votes(
     ngx_http_slidewin_redis_sentinel_t *s,
     ngx_http_slidewin_redis_guard_t *guard);
+static ngx_uint_t ngx_http_slidewin_redis_sentinel_divided(
+    ngx_http_slidewin_redis_sentinel_t *s,
+    ngx_http_slidewin_redis_guard_t *best);
 static void ngx_http_slidewin_redis_sentinel_send(
     ngx_http_slidewin_redis_sentinel_t *s,
     ngx_http_slidewin_redis_named_t *named);
@@ -105,6 +109,8 @@ ngx_http_slidewin_redis_sentinel_find(ngx_http_slidewin_redis_place_t *place,
     s->seeker = c;
     s->waiting = 1;
 
+    ngx_add_timer(&s->patience, c->access->connect_timeout / 2);
+
     for (i = 0; i < s->nguards; i++) {
         s->guards[i].fresh = 0;
         ngx_http_slidewin_redis_guard_ask(&s->guards[i]);
@@ -135,13 +141,25 @@ ngx_http_slidewin_redis_sentinel_leave(ngx_http_slidewin_redis_place_t *place,
     s->seeker = NULL;
     s->waiting = 0;
 
+    if (s->patience.timer_set) {
+        ngx_del_timer(&s->patience);
+    }
+
     return more;
+}
+
+
+static void
+ngx_http_slidewin_redis_sentinel_patience(ngx_event_t *ev)
+{
+    ngx_http_slidewin_redis_sentinel_decide(ev->data);
 }
 
 
 /*
  * One sentinel may be cut off together with a master that was replaced: more
- * than half of them are heard before a word is believed, or all that answer.
+ * than half of them are heard before a word is believed, and one more if those
+ * are divided, or all that answer in time.
  */
 
 static void
@@ -182,11 +200,13 @@ ngx_http_slidewin_redis_sentinel_decide(ngx_http_slidewin_redis_sentinel_t *s)
         return;
     }
 
-    if (due && fresh <= s->nguards / 2 && !s->certain) {
+    named = ngx_http_slidewin_redis_sentinel_choose(s);
+
+    if (due && s->patience.timer_set && !s->certain
+        && (fresh <= s->nguards / 2 || s->divided))
+    {
         return;
     }
-
-    named = ngx_http_slidewin_redis_sentinel_choose(s);
 
     if (named) {
         ngx_http_slidewin_redis_sentinel_send(s, named);
@@ -273,6 +293,8 @@ ngx_http_slidewin_redis_sentinel_choose(ngx_http_slidewin_redis_sentinel_t *s)
         }
     }
 
+    s->divided = (best && ngx_http_slidewin_redis_sentinel_divided(s, best));
+
     if (s->certain) {
         return &s->promoted;
     }
@@ -302,6 +324,35 @@ ngx_http_slidewin_redis_sentinel_votes(ngx_http_slidewin_redis_sentinel_t *s,
 }
 
 
+/* whether others name another, as new, and most may yet agree with them */
+
+static ngx_uint_t
+ngx_http_slidewin_redis_sentinel_divided(
+    ngx_http_slidewin_redis_sentinel_t *s,
+    ngx_http_slidewin_redis_guard_t *best)
+{
+    ngx_uint_t                        i;
+    ngx_http_slidewin_redis_guard_t  *guard;
+
+    if (ngx_http_slidewin_redis_sentinel_votes(s, best) > s->nguards / 2) {
+        return 0;
+    }
+
+    for (i = 0; i < s->nguards; i++) {
+        guard = &s->guards[i];
+
+        if (guard->knows && guard->named.port && guard->epoch == best->epoch
+            && !ngx_http_slidewin_redis_named_same(&guard->named,
+                                                   &best->named))
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
 static void
 ngx_http_slidewin_redis_sentinel_send(ngx_http_slidewin_redis_sentinel_t *s,
     ngx_http_slidewin_redis_named_t *named)
@@ -310,6 +361,10 @@ ngx_http_slidewin_redis_sentinel_send(ngx_http_slidewin_redis_sentinel_t *s,
     ngx_str_t   name;
 
     s->waiting = 0;
+
+    if (s->patience.timer_set) {
+        ngx_del_timer(&s->patience);
+    }
 
     if (!ngx_http_slidewin_redis_named_same(named, &s->sent)) {
         s->sent = *named;
@@ -347,6 +402,11 @@ ngx_http_slidewin_redis_sentinel_start(ngx_http_slidewin_redis_sentinel_t *s,
     s->scout_access = *access;
     s->scout_access.nscripts = 0;
     s->scout_access.spared = NGX_MAX_UINT32_VALUE;
+
+    s->patience.handler = ngx_http_slidewin_redis_sentinel_patience;
+    s->patience.data = s;
+    s->patience.log = ngx_cycle->log;
+    s->patience.cancelable = 1;
 
     s->timer.handler = ngx_http_slidewin_redis_promotion_end;
     s->timer.data = s;

@@ -70,6 +70,7 @@ struct ngx_http_slidewin_redis_sentinel_s {
 
     ngx_http_slidewin_redis_access_t  access;      /* to a sentinel */
     ngx_http_slidewin_redis_conn_t   *seeker;      /* who looks for it */
+    ngx_event_t                       patience;    /* with those who are due */
     ngx_http_slidewin_redis_host_t    found;       /* where it was sent */
     ngx_http_slidewin_redis_named_t   sent;        /* which is this */
     ngx_http_slidewin_redis_named_t   vain;        /* the last not there */
@@ -84,6 +85,7 @@ struct ngx_http_slidewin_redis_sentinel_s {
     int64_t                           certain_until; /* ms */
 
     unsigned                          waiting:1;   /* the one who looks */
+    unsigned                          divided:1;   /* no word has most */
     unsigned                          certain:1;   /* that it is promoted */
     unsigned                          reported:1;  /* that none answers */
 };
