@@ -166,7 +166,7 @@ static ngx_int_t
 ngx_http_slidewin_shm_look(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call)
 {
-    int64_t                   now;
+    int64_t                   now, then;
     ngx_uint_t                i;
     ngx_http_slidewin_slot_t  slots[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
 
@@ -175,9 +175,11 @@ ngx_http_slidewin_shm_look(ngx_http_slidewin_store_t *store,
     now = ngx_http_slidewin_clock_ms();
 
     for (i = 0; i < call->n; i++) {
-        ngx_http_slidewin_shm_find(&slots[i], now);
-        (void) ngx_http_slidewin_shm_admits(&slots[i], now);
-        ngx_http_slidewin_shm_count(&slots[i], now);
+        then = now + slots[i].visit.utc;
+
+        ngx_http_slidewin_shm_find(&slots[i], then);
+        (void) ngx_http_slidewin_shm_admits(&slots[i], then);
+        ngx_http_slidewin_shm_count(&slots[i], then);
     }
 
     ngx_http_slidewin_shm_close(slots, call);
