@@ -23,8 +23,8 @@ sub password {
 }
 
 my @guard = qw(+ping +sentinel|get-master-addr-by-name);
-my @edge = qw(~sw:* +time +evalsha +eval +get +getrange +strlen +set +append
-              +del +role);
+my @edge = qw(~sw:* +time +evalsha +eval +get +getrange +strlen +set
+              +setrange +append +pexpire +del +role);
 
 my $group = SlidewinSentinel->start(
     replicas => 0, sentinels => 1, password => 'm4ster',
