@@ -1,4 +1,4 @@
--- Not a script: what take puts in the place of "-- carried.lua".
+-- Not a script: what takes put in the place of "-- carried.lua", after log.lua.
 --
 -- Units that a value of another window or algorithm, or of a clock that stepped
 -- far back, still holds, rounded up: they are carried over as though taken now,
@@ -10,7 +10,7 @@
 -- it is written anew when something is refused, which would else be refused for
 -- as long as the old window holds the units, not for as long as it is told.
 
-local function carried(text, now, limit, window)
+local function carried(key, text, now, limit, window)
     local unpack, floor, max = struct.unpack, math.floor, math.max
     local kind, used, ahead = text:sub(1, 1), 0
 
@@ -38,25 +38,19 @@ local function carried(text, now, limit, window)
             used = used + unpack('<I7', text, 13 + 7 * (j % (n + 1)))
         end
 
-    elseif kind == 'l' and #text >= 17 and (#text - 17) % 12 == 0 then
-        local _, w, _, before = unpack('<c1I4I6I6', text)
-        local newest, sum = 0, before
-        w = window or w
-        if w == 0 then
+    elseif kind == 'l' or kind == 'L' then
+        local p = opened(key, text)
+        if not p then
             return nil
         end
-        if #text > 17 then
-            newest, sum = unpack('<I6I6', text, #text - 11)
+        local w, before = window or p.window, p.base
+        local first = search(p, TIME, max(now, p.newest) - w + 1,
+                             p.cut > 0 and 2 or 1, p.count + 1)
+        if first > 1 then
+            before = at(p, first - 1, SUM)
         end
-        ahead = newest - now > w
-        for at = 18, #text, 12 do
-            local time, upto = unpack('<I6I6', text, at)
-            if max(now, newest) - time < w then
-                break
-            end
-            before = upto
-        end
-        used = sum - before
+        ahead = p.newest - now > w
+        used = p.last - before
 
     else
         return nil

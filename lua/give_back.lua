@@ -18,49 +18,65 @@ local pack, unpack = struct.pack, struct.unpack
 
 local number, now = unpack('<I7I7', ARGV[1])
 
-local function without(text, kind, w, n, cost, stamp)
-    if kind == 'l' then
-        if #text < 17 or (#text - 17) % 12 ~= 0 or text:sub(1, 1) ~= 'l' then
-            return nil
-        end
+-- Of a log nothing but what was counted since is written. The place that a run
+-- of entries of that time no longer needs is behind all others then, as another
+-- entry of the time of the last, without units.
 
-        -- the entries of that time may be several, one after the other: from
-        -- first up to behind; those after them are few, it was counted lately
+local function give_back_log(key, cost, stamp)
+    -- log.lua
 
-        local count = (#text - 17) / 12
-        local first, behind = 1, count + 1
+    local p = opened(key, redis.call('GETRANGE', key, '0', '1023'))
 
-        while first < behind do
-            local mid = floor((first + behind) / 2)
-            if unpack('<I6', text, 12 * mid + 6) >= stamp then
-                behind = mid
-            else
-                first = mid + 1
-            end
-        end
-        while behind <= count and unpack('<I6', text, 12 * behind + 6) == stamp
-        do
-            behind = behind + 1
-        end
-        if behind == first then
-            return nil
-        end
-
-        local before = unpack('<I6', text, 12 * first)
-        local sum = unpack('<I6', text, 12 * behind)
-        local units = min(cost, sum - before)
-        local parts = { text:sub(1, 12 * first + 5) }
-
-        if sum - units > before then
-            parts[2] = pack('<I6I6', stamp, sum - units)
-        end
-        for i = behind, count do
-            local time, total = unpack('<I6I6', text, 12 * i + 6)
-            parts[#parts + 1] = pack('<I6I6', time, total - units)
-        end
-        return units > 0 and table.concat(parts) or nil
+    if not p or stamp <= p.newest - p.window then
+        return
     end
 
+    local first = search(p, TIME, stamp, 1, p.count + 1)
+    local behind = search(p, TIME, stamp + 1, first, p.count + 1)
+
+    if behind == first or first == 1 and p.cut > 0 then
+        return
+    end
+
+    local before, time = p.base, stamp
+    local sum = at(p, behind - 1, SUM)
+
+    if first > 1 then
+        before, time = at(p, first - 1, SUM), at(p, first - 1, TIME)
+    end
+
+    local units = min(cost, sum - before)
+    local parts = {}
+
+    if units == 0 then
+        return
+    end
+    if sum - units > before then
+        time, before = stamp, sum - units
+        parts[1] = pack(ENTRY, time, before)
+    end
+
+    local later = entries(p, behind, p.count)
+
+    for i = 1, #later, 12 do
+        time, sum = unpack(ENTRY, later, i)
+        before = sum - units
+        parts[#parts + 1] = pack(ENTRY, time, before)
+    end
+    for i = #parts + 1, p.count - first + 1 do
+        parts[i] = pack(ENTRY, time, before)
+    end
+
+    local done = 0
+
+    pieces(p, first, p.count, function(place, n)
+        redis.call('SETRANGE', key, 12 * place + PLACE,
+                   table.concat(parts, '', done + 1, done + n))
+        done = done + n
+    end)
+end
+
+local function without(text, kind, w, n, cost, stamp)
     if kind == 's' then
         if #text ~= 19 + 7 * n then
             return nil
@@ -104,10 +120,15 @@ end
 for i, key in ipairs(KEYS) do
     local kind, _, w, slices, cost, stamp
         = unpack('<c1I7I7I7I7I7', ARGV[1], 36 * i - 21)
-    local text = redis.call('GET', key)
-    local value = text and without(text, kind, w, slices, cost, stamp)
-    if value then
-        redis.call('SET', key, value, 'KEEPTTL')
+
+    if kind == 'l' then
+        give_back_log(key, cost, stamp)
+    else
+        local text = redis.call('GET', key)
+        local value = text and without(text, kind, w, slices, cost, stamp)
+        if value then
+            redis.call('SET', key, value, 'KEEPTTL')
+        end
     end
 end
 

@@ -33,19 +33,27 @@
 -- A value begins with the letter of its algorithm and its window:
 --   c, f  window, index, previous, current
 --   s     window, slices, index, units of slices + 1 slots
---   l     window, time of the last rewrite, base, then entries: time, sum;
---         the sum counts all units from the base up to and with the entry
+--   l     as log.lua has it
 -- The arithmetic is that of sw_window.c, in doubles that stay below 2^53 and so
 -- are exact.
 
-local PAIR, SLICES, LOG, ENTRY = '<c1I4I6I7I7', '<c1I4BI6', '<c1I4I6I6', '<I6I6'
+local PAIR, SLICES = '<c1I4I6I7I7', '<c1I4BI6'
 local floor, max, min = math.floor, math.max, math.min
 local pack, unpack = struct.pack, struct.unpack
 
-local HEAD = 1024
+local tools
 
--- carried.lua
--- search.lua
+local function tool(name)
+    if not tools then
+        -- log.lua
+        -- carried.lua
+        -- log_take.lua
+
+        tools = { carried = carried, look_log = look_log,
+                  log_times = log_times, write_log = write_log }
+    end
+    return tools[name]
+end
 
 local number, now, times = unpack('<I7I7I7', ARGV[1])
 
@@ -70,54 +78,12 @@ local function look(own)
         end
 
         if kind == 'l' then
-            -- entries below first left the window, before is the sum of them
-            local time, count, first, before, total, newest = now, 0, 1, 0, 0, 0
-            local text = redis.call('GETRANGE', key, '0', '1023')
-            local rewrite, size = true, #text
-
-            if size > 0 then
-                local k, v, since, base
-                if size == HEAD then
-                    size = redis.call('STRLEN', key)
-                end
-                if size >= 17 and (size - 17) % 12 == 0 then
-                    k, v, since, base = unpack(LOG, text)
-                    count = (size - 17) / 12
-                    if count > 0 then
-                        newest = at(key, text, 12 * count + 6)
-                        total = at(key, text, 12 * count + 12)
-                    end
-                end
-
-                if k ~= 'l' or newest - now > w then
-                    total, moved = carried(redis.call('GET', key), now, limit,
-                                           k == 'l' and w or nil)
-                    if not total then
-                        return foreign()
-                    end
-                    text = pack(LOG, 'l', w, now, 0) .. pack(ENTRY, now, total)
-                    size, count, newest = #text, 1, now
-
-                elseif count > 0 then
-                    time, before = max(now, newest), base
-                    rewrite = v ~= w or time >= since + w / 2
-
-                    if unpack('<I6', text, 18) <= time - w then
-                        first = search(key, text, 6, time - w + 1, 2, count + 1)
-                        before = at(key, text, 12 * first)
-                    end
-                    total = total - before
-                end
+            p = tool('look_log')(key, redis.call('GETRANGE', key, '0',
+                                                 '1023'), now, limit, w)
+            if not p then
+                return foreign()
             end
-
-            if total == 0 then
-                before, newest, rewrite = 0, 0, true
-            end
-
-            room = limit - total
-            p = { time = time, text = text, size = size, count = count,
-                  first = first, before = before, total = total,
-                  newest = newest, rewrite = rewrite }
+            room, moved = limit - p.total, p.moved
 
         elseif kind == 's' then
             local text = redis.call('GET', key)
@@ -147,7 +113,7 @@ local function look(own)
                                       old
                     end
                 else
-                    total, moved = carried(text, now, limit)
+                    total, moved = tool('carried')(key, text, now, limit)
                     if not total then
                         return foreign()
                     end
@@ -171,7 +137,7 @@ local function look(own)
                 end
 
                 if k ~= kind or v ~= w or index < old - 1 then
-                    curr, moved = carried(text, now, limit)
+                    curr, moved = tool('carried')(key, text, now, limit)
                     if not curr then
                         return foreign()
                     end
@@ -238,54 +204,21 @@ for i = 1, #KEYS do
     reply[m + 1], reply[m + 2] = p.admitted, units
 
     if kind == 'l' then
-        local text, total, newest = p.text, p.total, p.newest
-        local oldest, fits = 0, 0
-
-        if total > 0 then
-            oldest = at(key, text, 12 * p.first + 6)
-        end
+        local total, need = p.total
 
         if p.admitted < times and p.admitted <= n and cost <= p.limit then
-            local need = p.before + total + units + cost - p.limit
-            if need > p.before + total then
-                fits = time
-            else
-                fits = search(key, text, 12, need, p.first, p.count)
-                fits = at(key, text, 12 * fits + 6)
-            end
+            need = total + units + cost - p.limit
         end
+
+        reply[m + 3] = total + units
+        reply[m + 4], reply[m + 6] 
+            = tool('log_times')(p, units, need)
+        reply[m + 5] = units > 0 and time or p.newest
+        m = m + 6
 
         if units > 0 or p.moved then
-            local added = units > 0
-                          and pack(ENTRY, time, p.before + total + units) or ''
-            if p.rewrite then
-                local before = p.before
-                value = added
-                if total > 0 then
-                    value = (p.size <= HEAD and text:sub(12 * p.first + 6)
-                             or redis.call('GETRANGE', key, 12 * p.first + 5,
-                                           -1)) .. added
-                end
-                if before >= 2 ^ 47 then
-                    -- rebased.lua
-
-                    value, before = rebased(value, before), 0
-                end
-                value = pack(LOG, 'l', w, time, before) .. value
-                ttl = 2 * w
-            else
-                redis.call('APPEND', key, added)
-            end
+            tool('write_log')(p, units)
         end
-
-        if units > 0 then
-            oldest = total > 0 and oldest or time
-            total, newest = total + units, time
-        end
-
-        reply[m + 3], reply[m + 4] = total, oldest
-        reply[m + 5], reply[m + 6] = newest, fits
-        m = m + 6
 
     elseif kind == 's' then
         local slices, index = p.slices, p.index

@@ -1,126 +1,84 @@
--- take for one policy that is a log: the same as take.lua says, for less.
--- Functions are made where they are needed, and numbers that are known are
--- written as Redis takes them.
+-- take for one policy that is a log: the same as take.lua says, for less where
+-- a short log is added to and nothing else happens.
 
-local HEAD = 1024
-local key, unpack, floor = KEYS[1], struct.unpack, math.floor
+local key, unpack = KEYS[1], struct.unpack
 local number, _, times, _, limit, w, _, cost, _, beyond
     = unpack('<I7I7I7c1I7I7I7I7I7I7', ARGV[1])
 local now = redis.call('TIME')
-
-now = now[1] * 1000 + floor(now[2] / 1000)
-
 local text = redis.call('GETRANGE', key, '0', '1023')
-local size, last = #text
+local size = #text
 
-if size == HEAD then
-    size = redis.call('STRLEN', key)
-    last = redis.call('GETRANGE', key, '-12', '-1')
-end
+now = now[1] * 1000 + math.floor(now[2] / 1000)
 
-local time, count, first, before, total, newest = now, 0, 1, 0, 0, 0
-local oldest, fits, rewrite, moved = 0, 0, true
+if size >= 29 then
+    local k, v, since, base, oldest, sum = unpack('<c1I4I6I6I6I6', text)
+    local newest, last
 
-if size > 0 then
-    local k, v, since, base
-
-    if size >= 17 and (size - 17) % 12 == 0 then
-        k, v, since, base = unpack('<c1I4I6I6', text)
-        count = (size - 17) / 12
-        if last then
-            newest, total = unpack('<I6I6', last)
-        elseif count > 0 then
-            newest, total = unpack('<I6I6', text, size - 11)
-        end
+    if size < 1024 then
+        newest, last = unpack('<I6I6', text, size - 11)
+    else
+        size = redis.call('STRLEN', key)
+        newest, last = unpack('<I6I6', redis.call('GETRANGE', key, '-12',
+                                                  '-1'))
     end
 
-    if k ~= 'l' or newest - now > w then
-        -- carried.lua
+    if k == 'l' and v == w and (size - 17) % 12 == 0
+        and now >= newest and oldest > now - w and now < since + w / 2
+        and last > base and cost > 0
+    then
+        local total, units, admitted, fits = last - base, times * cost, times, 0
 
-        total, moved = carried(redis.call('GET', key), now, limit,
-                               k == 'l' and w or nil)
-        if not total then
-            return redis.error_reply('SLIDEWIN a key holds another value')
+        if units <= limit - total then
+            if beyond > 0 then
+                units = units + math.min(beyond, limit - total - units)
+            end
+            total, newest = total + units, now
+            redis.call('APPEND', key, struct.pack('<I6I6', now, last + units))
+        elseif total + cost > limit and sum - base >= total + cost - limit
+        then
+            units, admitted, fits = 0, 0, oldest
+        else
+            admitted = nil
         end
-        text = struct.pack('<c1I4I6I6I6I6', 'l', w, now, 0, now, total)
-        size, count, newest, oldest = #text, 1, now, now
-
-    elseif count > 0 then
-        if newest > now then
-            time = newest
+        if admitted then
+            return struct.pack('<I7I7I7I7I7I7I7I7', number, now, admitted,
+                               units, total, oldest, newest, fits)
         end
-        before = base
-        rewrite = v ~= w or time >= since + w / 2
-
-        oldest = unpack('<I6', text, 18)
-
-        if oldest <= time - w then
-            -- search.lua
-
-            first = search(key, text, 6, time - w + 1, 2, count + 1)
-            before = at(key, text, 12 * first)
-            oldest = first <= count and at(key, text, 12 * first + 6)
-        end
-        total = total - before
     end
 end
 
-if total == 0 then
-    before, oldest, newest, rewrite = 0, 0, 0, true
+-- log.lua
+-- carried.lua
+-- log_take.lua
+
+local p = look_log(key, text, now, limit, w)
+
+if not p then
+    return redis.error_reply('SLIDEWIN a key holds another value')
 end
 
-local room, admitted, units, added = limit - total, 0, 0, ''
+local room, admitted, units, need = limit - p.total, 0, 0
 
 if cost == 0 then
     admitted = times
 elseif cost <= room then
-    admitted = math.min(times, floor(room / cost))
+    admitted = math.min(times, math.floor(room / cost))
     units = admitted * cost
     if admitted == times then
         units = units + math.min(beyond, room - units)
     end
-    added = struct.pack('<I6I6', time, before + total + units)
-end
-
-if moved == false then
-    moved = admitted == 0
 end
 
 if admitted < times and cost <= limit then
-    local need = before + total + units + cost - limit
-    if need > before + total then
-        fits = time
-    else
-        -- search.lua
-
-        fits = search(key, text, 12, need, first, count)
-        fits = at(key, text, 12 * fits + 6)
-    end
+    need = p.total + units + cost - limit
 end
 
-if units > 0 and not rewrite then
-    redis.call('APPEND', key, added)
+local oldest, fits = log_times(p, units, need)
 
-elseif units > 0 or moved then
-    local live = ''
-    if total > 0 then
-        live = size <= HEAD and text:sub(12 * first + 6)
-               or redis.call('GETRANGE', key, 12 * first + 5, -1)
-    end
-    live = live .. added
-    if before >= 2 ^ 47 then
-        -- rebased.lua
-
-        live, before = rebased(live, before), 0
-    end
-    redis.call('SET', key, struct.pack('<c1I4I6I6', 'l', w, time, before)
-                           .. live, 'PX', 2 * w)
+if units > 0 or p.moved or p.moved == false and admitted == 0 then
+    write_log(p, units)
 end
 
-if units > 0 then
-    oldest = total > 0 and oldest or time
-    total, newest = total + units, time
-end
-
-return struct.pack('<I7I7I7I7I7I7I7I7', number, now, admitted, units, total,
-                   oldest, newest, fits)
+return struct.pack('<I7I7I7I7I7I7I7I7', number, now, admitted, units,
+                   p.total + units, oldest, units > 0 and p.time or p.newest,
+                   fits)

@@ -21,9 +21,10 @@ local time, prev, curr, moved, same = now, 0, 0
 
 if text then
     if k ~= kind or v ~= w or index < old - 1 then
+        -- log.lua
         -- carried.lua
 
-        curr, moved = carried(text, now, limit)
+        curr, moved = carried(KEYS[1], text, now, limit)
         if not curr then
             return redis.error_reply('SLIDEWIN a key holds another value')
         end

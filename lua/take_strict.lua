@@ -33,9 +33,10 @@ if text then
             time, index = floor((old * w + n - 1) / n), old
         end
     else
+        -- log.lua
         -- carried.lua
 
-        total, moved = carried(text, now, limit)
+        total, moved = carried(key, text, now, limit)
         if not total then
             return redis.error_reply('SLIDEWIN a key holds another value')
         end

@@ -486,15 +486,16 @@ ngx_http_slidewin_shm_count(ngx_http_slidewin_slot_t *slot, int64_t now)
     /*
      * Refused by what was used under another policy: from now on that has been
      * used now, or it would be so at every attempt and Retry-After not true.
-     * A state of another size would have to find memory, and may not.
+     * If there is no memory for a state of another size, this one is judged.
      */
 
-    if (slot->node && state != &slot->node->state && !claim->verdict.admitted
-        && slot->node->state.algorithm == claim->policy.algorithm
-        && slot->node->state.slices == state->slices)
+    if (slot->node && state != &slot->node->state && !claim->verdict.admitted)
     {
         ngx_http_slidewin_shm_carry(slot, now);
-        state = &slot->node->state;
+
+        if (slot->node) {
+            state = &slot->node->state;
+        }
     }
 
     if (!slot->counts) {

@@ -22,12 +22,16 @@ my $nginx = SlidewinNginx->start(
     http => join('', values %zones)
             . "slidewin_redis $url timeout=2s connect_timeout=5s;
                slidewin_zone \$arg_k zone=long:1m rate=200r/h algorithm=log;
+               slidewin_zone \$arg_k zone=brief:1m rate=200r/2s algorithm=log;
                slidewin_zone \$arg_k zone=here:1m rate=1r/h algorithm=log
                              store=local;",
     server => 'add_header X-Source $slidewin_source always;'
               . join('', map { "location = /$_ { slidewin zone=$_;"
                                . " empty_gif; }\n" } keys %zones)
               . 'location = /long { slidewin zone=long; empty_gif; }
+                 location = /brief { slidewin zone=brief; empty_gif; }
+                 location = /long_both { slidewin zone=long;
+                                         slidewin zone=here; empty_gif; }
                  location = /both { slidewin zone=fixed; slidewin zone=here;
                                     empty_gif; }
                  location = /forgiven { slidewin zone=fixed reset=200;
@@ -93,6 +97,13 @@ sub broken {
         if sources('/long', 120) =~ /fallback/;
     works(5);
 
+    # and one that goes on for longer than half a window
+    $fresh++;
+    sources("/brief?k=$fresh", 100);
+    SlidewinNginx::nap(1.1);
+    push @broken, 'brief log' if sources("/brief?k=$fresh", 1) =~ /fallback/;
+    works(5);
+
     $redis->command('SCRIPT', 'FLUSH');
     push @broken, 'forgotten' if sources('/fixed', 1) ne '200-redis';
 
@@ -104,6 +115,13 @@ sub broken {
     $nginx->get("/both?k=$fresh") for 1 .. 3;
     push @broken, 'taken back'
         if sources("/fixed?k=$fresh", 3) ne '200-redis 200-redis 429-redis';
+
+    # the same of a log: two of three
+    $fresh++;
+    $nginx->get("/long_both?k=$fresh") for 1 .. 3;
+    push @broken, 'taken back of a log'
+        if (($nginx->get("/long?k=$fresh")->{header}{'x-remaining'} // '')
+            ne '198');
 
     push @broken, 'forgiven'
         if sources('/forgiven?k=' . ++$fresh, 5)
@@ -118,8 +136,11 @@ is(broken(0, split ' ', "$least +script|load"), '',
    'enough: the same and +script|load, which spares the first check a way');
 
 for (['+time', 'all'], ['+evalsha', 'all'], ['+get', 'all'], ['+set', 'all'],
-     ['+getrange', 'log long log'], ['+strlen', 'long log'],
-     ['+append', 'log long log'], ['+del', 'forgiven'],
+     ['+getrange', 'log long log brief log'],
+     ['+strlen', 'long log brief log'],
+     ['+append', 'log long log taken back of a log'],
+     ['+setrange', 'brief log taken back of a log'],
+     ['+pexpire', 'brief log'], ['+del', 'forgiven'],
      ['+eval', 'all'], ['~sw:*', 'all'])
 {
     my ($without, $broken) = @$_;

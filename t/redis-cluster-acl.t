@@ -9,8 +9,8 @@ use SlidewinCluster;
 use SlidewinNginx;
 use Test::More;
 
-my $least = '~sw:* +time +evalsha +eval +get +getrange +strlen +set +append'
-            . ' +del +cluster|slots +asking';
+my $least = '~sw:* +time +evalsha +eval +get +getrange +strlen +set'
+            . ' +setrange +append +pexpire +del +cluster|slots +asking';
 my $patience = SlidewinNginx::patience();
 my $cluster = SlidewinCluster->start(replicas => 0);
 

@@ -25,8 +25,8 @@ sub password {
 my @guard = qw(+ping +sentinel|get-master-addr-by-name);
 my @news = qw(+sentinel|master +subscribe +unsubscribe &+switch-master
               &+promoted-slave &+failover-state-wait-promotion);
-my @edge = qw(~sw:* +time +evalsha +eval +get +getrange +strlen +set +append
-              +del +role);
+my @edge = qw(~sw:* +time +evalsha +eval +get +getrange +strlen +set
+              +setrange +append +pexpire +del +role);
 
 my $group = SlidewinSentinel->start(
     replicas => 0, sentinels => 1, password => 'm4ster',

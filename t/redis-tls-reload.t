@@ -12,8 +12,8 @@ use Test::More;
 
 my $certs = SlidewinCerts->new;
 my $dir = $certs->dir;
-my $least = '~sw:* +time +evalsha +eval +get +getrange +strlen +set +append'
-            . ' +del';
+my $least = '~sw:* +time +evalsha +eval +get +getrange +strlen +set'
+            . ' +setrange +append +pexpire +del';
 
 $certs->authority($_) for qw(old_ca new_ca);
 

@@ -142,6 +142,8 @@ sub decode {
         for (my $at = 17; $at < length $value; $at += 12) {
             my ($time, $total) = (int_at($value, $at, 6),
                                   int_at($value, $at + 6, 6));
+            # what was given back may have left one without units
+            next if $total == $sum;
             push @times, $time if !$units{$time};
             $units{$time} += $total - $sum;
             $sum = $total;

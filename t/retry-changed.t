@@ -1,6 +1,6 @@
-# Retry-After is as true after a change of the rate as before it, in both stores
-# and for every algorithm: with what was used under the old one, the request is
-# admitted after so many seconds, and a second earlier it is not.
+# Retry-After is as true after a change of the rate or the algorithm as before it,
+# in both stores and for every algorithm: with what was used under the old one,
+# the request is admitted after so many seconds, and a second earlier it is not.
 
 use strict;
 use warnings;
@@ -67,6 +67,12 @@ sub truth {
         last if $answer->{status} == 429;
     }
 
+    return told($own, $uri, $before, $answer, $after);
+}
+
+# Whether what a first answer told is true.
+sub told {
+    my ($own, $uri, $before, $answer, $after) = @_;
     my $retry = $answer->{header}{'retry-after'} // '';
 
     return "answer $answer->{status}" if $answer->{status} != 429;
@@ -107,6 +113,66 @@ my @truths = $nginx->together(sub { truth(reverse @{$_[0]}) }, @cases);
 
 for my $i (0 .. $#cases) {
     is($truths[$i], 'true', "$cases[$i][1]: Retry-After after $cases[$i][0]");
+}
+
+$nginx->stop;
+
+
+# A reload changes the algorithm, and the window with it: what is refused by what
+# was used before is told the truth at once.
+
+my @pairs;
+
+for my $store (@stores) {
+    for my $old (@algorithms) {
+        push @pairs, map { [$store, $old, $_] } grep { $_ ne $old } @algorithms;
+    }
+}
+
+sub pairs_of {
+    my ($after) = @_;
+    my ($zones, $locations) = ('', '');
+
+    for (@pairs) {
+        my ($store, @pair) = @$_;
+        my $name = join '_', $store, @pair;
+
+        $zones .= "slidewin_zone \$arg_k zone=$name:1m algorithm=$pair[$after]"
+                  . ' rate=6r/' . ($after ? "${window}s" : '40d')
+                  . ' on_error=closed'
+                  . ($store eq 'local' ? " store=local;\n" : ";\n");
+        $locations .= "location = /$name { slidewin zone=$name cost=\$arg_c;"
+                      . " empty_gif; }\n";
+    }
+
+    return (http => <<"END", server => $locations);
+    slidewin_redis @{[$redis->url]} timeout=20s connect_timeout=20s;
+    slidewin_log_level info;
+    $zones
+END
+}
+
+$nginx = SlidewinNginx->start(workers => 2, pairs_of(0));
+
+my @uris = map { '/' . join('_', @$_) . '?k=k' } @pairs;
+my @used = map { $nginx->get("$_&c=6")->{status} } @uris;
+
+is(join(' ', @used), join(' ', ('200') x @used), 'all is used up');
+$nginx->reload(pairs_of(1));
+
+my @firsts = $nginx->together(sub {
+    my ($uri) = @_;
+    my $own = $nginx->client;
+    my $before = SlidewinNginx::now();
+    my $answer = $own->get("$uri&c=1");
+
+    return told($own, "$uri&c=1", $before, $answer, SlidewinNginx::now());
+}, @uris);
+
+for my $i (0 .. $#pairs) {
+    my ($store, $old, $new) = @{$pairs[$i]};
+
+    is($firsts[$i], 'true', "$store: Retry-After, $old became $new");
 }
 
 $nginx->stop;
