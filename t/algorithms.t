@@ -4,17 +4,22 @@ use strict;
 use warnings;
 
 use Test::More;
-use Time::HiRes ();
 
 use SlidewinNginx;
+use SlidewinPreload;
 
 my @algorithms = qw(counter fixed strict log);
-my $window = 4;
+my $window = 400;
+my $clock = SlidewinPreload->monotonic;
+my $env = $clock->env;
 
 my $nginx = SlidewinNginx->start(
+    env => $env,
+    # a worker has only the environment it is told to keep
+    main => join('', map { "env $_;" } sort keys %$env),
     http => join('', map { <<"END" } @algorithms),
     slidewin_zone \$arg_user zone=$_:1m rate=3r/40d algorithm=$_;
-    slidewin_zone \$arg_user zone=$_-short:1m rate=3r/500ms algorithm=$_;
+    slidewin_zone \$arg_user zone=$_-short:1m rate=3r/60s algorithm=$_;
     slidewin_zone \$arg_user zone=$_-plan:1m rate=\$arg_rate algorithm=$_;
     slidewin_zone \$arg_user zone=$_-edge:1m rate=4r/${window}s algorithm=$_;
 END
@@ -65,7 +70,8 @@ for my $name (@algorithms) {
 }
 
 # Two windows later nothing of it is left, whatever the algorithm.
-SlidewinNginx::nap(1.1);
+my $ahead = 121;
+$clock->set($ahead);
 
 for my $name (@algorithms) {
     my $peek = ask("/$name/short/peek?user=1")->{header};
@@ -77,55 +83,38 @@ for my $name (@algorithms) {
 
 
 # All of the limit at the end of an aligned window, then a look at the first
-# moments of the next one and at its middle.
+# moments of the next one, at its middle and after it.
 
-sub ms { return Time::HiRes::time() * 1000 }
+# The time of nginx is SECONDS after the beginning of the window after this one.
+my $next = (int((time + $ahead) / $window) + 1) * $window;
 
-my $w = $window * 1000;
+sub go_to {
+    my ($seconds) = @_;
 
-sub nap_until {
-    my ($ms) = @_;
-    my $wait = $ms - ms();
+    $ahead = $next + $seconds - time;
+    $clock->set($ahead);
 
-    SlidewinNginx::nap($wait / 1000) if $wait > 0;
+    return;
 }
 
 my %seen;
 
-ATTEMPT:
-for my $attempt (1 .. 4) {
-    my $next = (int((ms() + 950) / $w) + 1) * $w;
-    my $user = "user=edge$attempt";
+go_to(-60);
 
-    %seen = ();
-    nap_until($next - 900);
+for my $name (@algorithms) {
+    $seen{"$name full"} = statuses("/$name/edge?cost=4&user=edge",
+                                   "/$name/edge?cost=1&user=edge");
+}
 
-    for my $name (@algorithms) {
-        $seen{"$name full"} = statuses("/$name/edge?cost=4&$user",
-                                       "/$name/edge?cost=1&$user");
-    }
-    next ATTEMPT if ms() >= $next;
+for (['edge', 2], ['middle', $window * 0.52],
+     ['after', $window + $window / 16 + 2])
+{
+    my ($when, $seconds) = @$_;
 
-    nap_until($next + 20);
+    go_to($seconds);
 
-    for my $name (@algorithms) {
-        $seen{"$name edge"} = remaining("/$name/edge?cost=0&$user");
-    }
-    next ATTEMPT if ms() >= $next + $w / 4;
-
-    nap_until($next + $w * 0.52);
-
-    for my $name (@algorithms) {
-        $seen{"$name middle"} = remaining("/$name/edge?cost=0&$user");
-    }
-    next ATTEMPT if ms() >= $next + $w * 0.75;
-
-    nap_until($next + $w + $w / 16 + 20);
-
-    for my $name (@algorithms) {
-        $seen{"$name after"} = remaining("/$name/edge?cost=0&$user");
-    }
-    last ATTEMPT;
+    $seen{"$_ $when"} = remaining("/$_/edge?cost=0&user=edge")
+        for @algorithms;
 }
 
 is($seen{"$_ full"}, '200 429', "$_: full at the end of a window")
