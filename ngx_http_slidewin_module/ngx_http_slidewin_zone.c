@@ -141,8 +141,9 @@ ngx_http_slidewin_zone_visit_longer(ngx_http_slidewin_visit_t *longer,
 {
     *longer = *visit;
 
-    longer->kind = visit->kind % NGX_HTTP_SLIDEWIN_NODE_KINDS
-                   + NGX_HTTP_SLIDEWIN_LONGER * NGX_HTTP_SLIDEWIN_NODE_KINDS;
+    longer->kind = NGX_HTTP_SLIDEWIN_LONGER;
+    longer->kind *= NGX_HTTP_SLIDEWIN_NODE_KINDS;
+    longer->kind += visit->kind % NGX_HTTP_SLIDEWIN_NODE_KINDS;
 }
 
 

@@ -178,7 +178,9 @@ sw_state_turn(sw_any_state_t *own, sw_any_state_t *longer,
     {
         longer->state.window = 0;
 
-    } else if (longer->state.window == policy->window) {
+    } else if (longer->state.window
+               && longer->state.window == policy->window)
+    {
         *own = *longer;
         longer->state.window = 0;
 
