@@ -14,6 +14,16 @@ local function carried(key, text, now, limit, window)
     local unpack, floor, max = struct.unpack, math.floor, math.max
     local kind, used, ahead = text:sub(1, 1), 0
 
+    -- one of a longer window stands behind it
+
+    local size = kind == 's' and #text > 12 and 19 + 7 * text:byte(6) or 25
+
+    if #text == 2 * size and kind ~= 'l' and kind ~= 'L' then
+        local own, first = carried(key, text:sub(1, size), now, limit, window)
+        local other = carried(key, text:sub(size + 1), now, limit, window)
+        return own and other and max(own, other), first
+    end
+
     if (kind == 'c' or kind == 'f') and #text == 25 then
         local _, w, index, prev, curr = unpack('<c1I4I6I7I7', text)
         if w == 0 then

@@ -76,45 +76,45 @@ local function give_back_log(key, cost, stamp)
     end)
 end
 
+-- The state of that window, which may stand behind that of a shorter one.
+
 local function without(text, kind, w, n, cost, stamp)
-    if kind == 's' then
-        if #text ~= 19 + 7 * n then
-            return nil
-        end
-        local k, v, m, old = unpack('<c1I4BI6', text)
-        if k ~= 's' or v ~= w or m ~= n then
-            return nil
-        end
+    local size = kind == 's' and 19 + 7 * n or 25
+    local from = 0
 
-        local taken = min(floor(stamp * n / w), old)
-        if taken < old - n then
-            return nil
-        end
-
-        local at = 13 + 7 * (taken % (n + 1))
-        local units = unpack('<I7', text, at)
-
-        return text:sub(1, at - 1) .. pack('<I7', units - min(cost, units))
-               .. text:sub(at + 7)
-    end
-
-    if #text ~= 25 then
+    if #text ~= size and #text ~= 2 * size then
         return nil
     end
+    if #text > size and unpack('<I4', text, 2) ~= w then
+        from = size
+    end
 
-    local k, v, index, prev, curr = unpack('<c1I4I6I7I7', text)
+    local k, v, m, index = unpack('<c1I4BI6', text, from + 1)
+    local at
+
     if k ~= kind or v ~= w then
         return nil
     end
 
-    local taken = floor(stamp / w)
-
-    if taken >= index then
-        curr = curr - min(cost, curr)
-    elseif taken == index - 1 then
-        prev = prev - min(cost, prev)
+    if kind == 's' then
+        local taken = min(floor(stamp * n / w), index)
+        if m ~= n or taken < index - n then
+            return nil
+        end
+        at = from + 13 + 7 * (taken % (n + 1))
+    else
+        local taken = floor(stamp / w)
+        index = unpack('<I6', text, from + 6)
+        if taken < index - 1 then
+            return nil
+        end
+        at = from + (taken < index and 12 or 19)
     end
-    return pack('<c1I4I6I7I7', kind, w, index, prev, curr)
+
+    local units = unpack('<I7', text, at)
+
+    return text:sub(1, at - 1) .. pack('<I7', units - min(cost, units))
+           .. text:sub(at + 7)
 end
 
 for i, key in ipairs(KEYS) do

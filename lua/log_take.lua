@@ -1,44 +1,81 @@
 -- Not a script: what takes put in the place of "-- log_take.lua".
 --
 -- The log of a key brought to the time, nil if the key holds another value:
--- first is the first entry of the window, before the sum of those before it.
+-- kept is the first entry that the log is kept for, and base the sum before it;
+-- first is the first of the window, and before the sum before that.
 
 local function look_log(key, text, now, limit, w)
     local p = #text > 0 and opened(key, text)
+    local first, v = 1, w
 
     if #text > 0 and (not p or p.newest - now > w) then
-        local units, moved = carried(key, redis.call('GET', key), now, limit,
-                                     p and w)
+        if p and p.window > w then
+            v, limit = p.window, 2 ^ 32 - 1
+        end
+
+        local units, moved = carried(key, redis.call('GET', key), now, limit)
         if not units then
             return nil
         end
-        p = { text = struct.pack(HEAD .. 'I6I6', 'l', w, now, 0, now, units),
-              count = 1, last = units, newest = now, moved = moved,
-              fresh = true }
+        moved = moved or p ~= nil
+        p = { text = struct.pack(HEAD .. 'I6I6', 'l', v, now, 0, now, units),
+              count = 1, last = units, newest = now, window = v,
+              moved = moved, renew = true }
 
     elseif not p or p.count == 0 then
-        p = { text = '', count = 0, last = 0, newest = 0, fresh = true }
+        p = { text = '', count = 0, last = 0, newest = 0, window = w,
+              renew = true }
     end
 
-    if p.fresh then
-        p.key, p.window, p.since, p.base, p.cut, p.turn = key, w, now, 0, 0, 0
+    if p.renew then
+        p.key, p.since, p.base, p.cut, p.turn = key, now, 0, 0, 0
     end
 
-    local time, first, before = math.max(now, p.newest), 1, p.base
+    -- of the whole log, which may have to be written again
+    p.first_base = p.base
 
-    p.renew = p.fresh or p.window ~= w or time >= p.since + w / 2
+    -- what had left when the newest came is not taken up by a longer window
 
-    if p.cut > 0 or p.count > 0 and at(p, 1, TIME) <= time - w then
-        first = search(p, TIME, time - w + 1, 2, p.count + 1)
-        before = at(p, first - 1, SUM)
+    v = p.window
+
+    local time = math.max(now, p.newest)
+    local since = time - math.max(v, w) + 1
+
+    if w > v then
+        since = math.max(since, p.newest - v + 1)
+    end
+    if p.cut > 0 or p.count > 0 and at(p, 1, TIME) < since then
+        first = search(p, TIME, since, 2, p.count + 1)
+        p.base = at(p, first - 1, SUM)
     end
 
-    p.time, p.window, p.first, p.before = time, w, first, before
-    p.total = p.last - before
+    p.time, p.kept, p.first, p.before = time, first, first, p.base
 
-    if p.total == 0 then
+    if w < v and p.last > p.base and at(p, first, TIME) <= time - w then
+        p.first = search(p, TIME, time - w + 1, first + 1, p.count + 1)
+        p.before = at(p, p.first - 1, SUM)
+    end
+
+    p.total = p.last - p.before
+
+    -- for which window it is kept from now on, if something is counted
+
+    local age = 2 * (time - p.since)
+
+    if p.last == p.base then
         p.count, p.base, p.last, p.before, p.newest = 0, 0, 0, 0, 0
-        p.first, p.cut, p.turn, p.renew = 1, 0, 0, true
+        p.first, p.kept, p.cut, p.turn = 1, 1, 0, 0
+        p.window, p.renew = w, true
+    elseif w > v or w == v and age >= w or w < v and age >= 3 * v then
+        p.window, p.renew = w, true
+        -- what a longer window refuses has to be there for as long
+        if w > v and p.moved == nil then
+            p.moved = false
+        end
+        p.kept, p.base = p.first, p.before
+    elseif w < v then
+        p.longer = 2 * w + age > 4 * v
+        p.crowded = p.count - p.kept > 2 * math.max(limit, SHORT)
     end
 
     return p
@@ -63,9 +100,9 @@ end
 
 local function write_log(p, units)
     local added = units > 0 and struct.pack(ENTRY, p.time, p.last + units) or ''
-    local live = p.count - p.first + 1
+    local live = p.count - p.kept + 1
 
-    if p.count < SHORT and not p.renew then
+    if p.count < SHORT and not p.renew and not p.longer then
         redis.call('APPEND', p.key, added)
         return
     end
@@ -73,12 +110,24 @@ local function write_log(p, units)
         p.since = p.time
     end
 
-    -- what is short is written as a whole
+    -- What is short is written as a whole. Of what is before a window that is
+    -- shorter than the log's, every other entry leaves its units to the next,
+    -- if there are too many.
 
     if live <= SHORT / 2 or p.count < SHORT or 16 * live <= p.count
-        or p.count >= CUT - 1 or p.before >= 2 ^ 47
+        or p.count >= CUT - 1 or p.crowded or p.base >= 2 ^ 47
     then
-        local all, base = entries(p, p.first, p.count) .. added, p.before
+        local all, base = entries(p, p.kept, p.count), p.base
+
+        if p.crowded then
+            local parts, from = {}, 12 * (p.first - p.kept)
+            for i = 1 + from % 24, from, 24 do
+                parts[#parts + 1] = all:sub(i + 12, i + 23)
+            end
+            all = all:sub(1, from % 24) .. table.concat(parts)
+                  .. all:sub(from + 1)
+        end
+        all = all .. added
 
         if base >= 2 ^ 47 then
             -- rebased.lua
@@ -88,7 +137,7 @@ local function write_log(p, units)
 
         all = struct.pack(HEAD, 'l', p.window, p.since, base) .. all
 
-        if p.renew then
+        if p.renew or p.longer then
             redis.call('SET', p.key, all, 'PX', 2 * p.window)
         else
             redis.call('SET', p.key, all, 'KEEPTTL')
@@ -101,7 +150,7 @@ local function write_log(p, units)
 
     local ring, turned = p.cut > 0 and p.cut or p.count
 
-    if ring < p.count and p.first > ring then
+    if ring < p.count and p.kept > ring then
         if p.turn > 0 then
             redis.call('SETRANGE', p.key, 12 * ring + PLACE + 6,
                        struct.pack('<I6', at(p, ring, SUM)))
@@ -109,7 +158,7 @@ local function write_log(p, units)
         ring, p.turn = p.count, 0
     end
 
-    if ring == p.count and p.first > 2 then
+    if ring == p.count and p.kept > 2 then
         redis.call('SETRANGE', p.key, 12 * (p.turn + 1) + PLACE, added)
         p.cut, p.turn, turned = ring, (p.turn + 1) % ring, true
     else
@@ -119,9 +168,9 @@ local function write_log(p, units)
     if turned or p.renew then
         redis.call('SETRANGE', p.key, 0, p.cut > 0
             and struct.pack(HEAD, 'L', p.window, p.since, p.cut * CUT + p.turn)
-            or struct.pack(HEAD, 'l', p.window, p.since, p.base))
+            or struct.pack(HEAD, 'l', p.window, p.since, p.first_base))
     end
-    if p.renew then
+    if p.renew or p.longer then
         redis.call('PEXPIRE', p.key, 2 * p.window)
     end
 end

@@ -34,6 +34,7 @@
 --   c, f  window, index, previous, current
 --   s     window, slices, index, units of slices + 1 slots
 --   l     as log.lua has it
+-- Behind those of c, f and s may be another of a longer window, see turn.lua.
 -- The arithmetic is that of sw_window.c, in doubles that stay below 2^53 and so
 -- are exact.
 
@@ -47,9 +48,11 @@ local function tool(name)
     if not tools then
         -- log.lua
         -- carried.lua
+        -- turn.lua
+        -- ends.lua
         -- log_take.lua
 
-        tools = { carried = carried, look_log = look_log,
+        tools = { turned = turned, ends = ends, look_log = look_log,
                   log_times = log_times, write_log = write_log }
     end
     return tools[name]
@@ -96,28 +99,39 @@ local function look(own)
             end
 
             if text then
-                if #text == 19 + 7 * slices then
+                local size = 19 + 7 * slices
+
+                if #text == size or #text == 2 * size then
                     k, v, m, old = unpack(SLICES, text)
                 end
 
                 if k == 's' and v == w and m == slices and index >= old - slices
                 then
+                    p.same, p.longer = index == old, text:sub(size + 1)
+                else
+                    text, p.longer, total, moved
+                        = tool('turned')(key, text, size, 's', slices, w, now,
+                                         limit)
+                    if not p.longer then
+                        return foreign()
+                    end
+                    if text then
+                        total, old = 0, unpack('<I6', text, 7)
+                    else
+                        p[index % (slices + 1)] = total
+                    end
+                end
+
+                if text then
                     for j = max(max(index, old) - slices, 0), old do
                         local slot = j % (slices + 1)
                         p[slot] = unpack('<I7', text, 13 + 7 * slot)
                         total = total + p[slot]
                     end
-                    p.same = index == old
                     if index < old then
                         time, index = floor((old * w + slices - 1) / slices),
                                       old
                     end
-                else
-                    total, moved = tool('carried')(key, text, now, limit)
-                    if not total then
-                        return foreign()
-                    end
-                    p[index % (slices + 1)] = total
                 end
             end
 
@@ -126,10 +140,10 @@ local function look(own)
 
         else
             local time, index, prev, curr, same = now, floor(now / w), 0, 0
-            local text, k, v, old, was, is = redis.call('GET', key)
+            local text, longer, k, v, old, was, is = redis.call('GET', key)
 
             if text then
-                if #text == 25 then
+                if #text == 25 or #text == 50 then
                     k, v, old, was, is = unpack(PAIR, text)
                 end
                 if not own and (index ~= old or k ~= kind or v ~= w) then
@@ -137,16 +151,24 @@ local function look(own)
                 end
 
                 if k ~= kind or v ~= w or index < old - 1 then
-                    curr, moved = tool('carried')(key, text, now, limit)
-                    if not curr then
+                    text, longer, curr, moved
+                        = tool('turned')(key, text, 25, kind, 0, w, now, limit)
+                    if not longer then
                         return foreign()
                     end
-                elseif index == old then
-                    prev, curr, same = was, is, true
-                elseif index == old + 1 then
-                    prev = is
-                elseif index < old then
-                    time, index, prev, curr = old * w, old, was, is
+                    if text then
+                        k, v, index, prev, curr = unpack(PAIR, text)
+                        time = max(time, index * w)
+                    end
+                else
+                    longer = text:sub(26)
+                    if index == old then
+                        prev, curr, same = was, is, true
+                    elseif index == old + 1 then
+                        prev = is
+                    elseif index < old then
+                        time, index, prev, curr = old * w, old, was, is
+                    end
                 end
             end
 
@@ -155,7 +177,7 @@ local function look(own)
                 room = floor((limit * w - prev * (w - time % w) - curr * w) / w)
             end
             p = { time = time, index = index, prev = prev, curr = curr,
-                  same = same }
+                  same = same, longer = longer }
         end
 
         local admitted = times
@@ -256,10 +278,18 @@ for i = 1, #KEYS do
     -- behind this clock, but no longer than two windows: in the same window or
     -- slice that is the same time
 
-    if value and p.same then
-        redis.call('SET', key, value, 'KEEPTTL')
-    elseif value then
-        redis.call('SET', key, value, 'PX', min(ttl, 2 * w))
+    if value then
+        local longer = p.longer or ''
+
+        if p.same then
+            redis.call('SET', key, value .. longer, 'KEEPTTL')
+        else
+            ttl = min(ttl, 2 * w)
+            if longer ~= '' then
+                ttl = max(ttl, tool('ends')(longer, now))
+            end
+            redis.call('SET', key, value .. longer, 'PX', ttl)
+        end
     end
 end
 

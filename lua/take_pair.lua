@@ -7,7 +7,7 @@ local floor, number, now, times, kind, limit, w, _, cost, _, beyond
 
 local text, index, k, v, old, was, is = redis.call('GET', KEYS[1]),
                                        floor(now / w)
-if text and #text == 25 then
+if text and #text % 25 == 0 and #text > 0 then
     k, v, old, was, is = struct.unpack('<c1I4I6I7I7', text)
 end
 
@@ -17,23 +17,35 @@ if now == 0 or text and (index ~= old or k ~= kind or v ~= w) then
     index = floor(now / w)
 end
 
-local time, prev, curr, moved, same = now, 0, 0
+local time, prev, curr, longer, moved, same = now, 0, 0, ''
 
 if text then
-    if k ~= kind or v ~= w or index < old - 1 then
+    if k ~= kind or v ~= w or index < old - 1 or #text > 50 then
         -- log.lua
         -- carried.lua
+        -- turn.lua
 
-        curr, moved = carried(KEYS[1], text, now, limit)
-        if not curr then
+        local own
+        own, longer, curr, moved = turned(KEYS[1], text, 25, kind, 0, w, now,
+                                          limit)
+        if not longer then
             return redis.error_reply('SLIDEWIN a key holds another value')
         end
-    elseif index == old then
-        prev, curr, same = was, is, true
-    elseif index == old + 1 then
-        prev = is
-    elseif index < old then
-        time, index, prev, curr = old * w, old, was, is
+        if own then
+            k, v, index, prev, curr = struct.unpack('<c1I4I6I7I7', own)
+            time = math.max(time, index * w)
+        end
+    else
+        if index == old then
+            prev, curr, same = was, is, true
+        elseif index == old + 1 then
+            prev = is
+        elseif index < old then
+            time, index, prev, curr = old * w, old, was, is
+        end
+        if #text > 25 then
+            longer = text:sub(26)
+        end
     end
 end
 
@@ -66,11 +78,17 @@ if units > 0 or moved then
     local value = struct.pack('<c1I4I6I7I7', kind, w, index, prev, curr)
 
     if same then
-        redis.call('SET', KEYS[1], value, 'KEEPTTL')
+        redis.call('SET', KEYS[1], value .. longer, 'KEEPTTL')
     else
         local ttl = (index + (kind == 'c' and 2 or 1)) * w - time + 1000
 
-        redis.call('SET', KEYS[1], value, 'PX', math.min(ttl, 2 * w))
+        ttl = math.min(ttl, 2 * w)
+        if longer ~= '' then
+            -- ends.lua
+
+            ttl = math.max(ttl, ends(longer, now))
+        end
+        redis.call('SET', KEYS[1], value .. longer, 'PX', ttl)
     end
 end
 

@@ -8,42 +8,50 @@ local now = redis.call('TIME')
 now = now[1] * 1000 + floor(now[2] / 1000)
 
 local text = redis.call('GET', key)
-local time, index, total, slots, moved, same = now, floor(now * n / w), 0
-local size = n + 1
-local numbers = '<' .. ('I7'):rep(size)
+local time, index, total, longer, moved, same = now, floor(now * n / w), 0, ''
+local size, long = n + 1, 19 + 7 * n
+local numbers, slots, old = '<' .. ('I7'):rep(size)
 
 if text then
-    local k, v, m, old
+    local k, v, m
 
-    if #text == 19 + 7 * n then
+    if #text == long or #text == 2 * long then
         k, v, m, old = struct.unpack('<c1I4BI6', text)
     end
 
     if k == 's' and v == w and m == n and index >= old - n then
-        slots = { struct.unpack(numbers, text, 13) }
-        same = index == old
-
-        for j = old + 1, math.min(index, old + size) do
-            slots[j % size + 1] = 0
-        end
-        for j = 1, size do
-            total = total + slots[j]
-        end
-        if index < old then
-            time, index = floor((old * w + n - 1) / n), old
-        end
+        longer = #text > long and text:sub(long + 1) or ''
     else
         -- log.lua
         -- carried.lua
+        -- turn.lua
 
-        total, moved = carried(key, text, now, limit)
-        if not total then
+        text, longer, total, moved = turned(key, text, long, 's', n, w, now,
+                                            limit)
+        if not longer then
             return redis.error_reply('SLIDEWIN a key holds another value')
+        end
+        if text then
+            k, v, m, old = struct.unpack('<c1I4BI6', text)
         end
     end
 end
 
-if not slots then
+if text then
+    slots = { struct.unpack(numbers, text, 13) }
+    same = index == old and moved == nil
+
+    for j = old + 1, math.min(index, old + size) do
+        slots[j % size + 1] = 0
+    end
+    total = 0
+    for j = 1, size do
+        total = total + slots[j]
+    end
+    if index < old then
+        time, index = floor((old * w + n - 1) / n), old
+    end
+else
     slots = {}
     for j = 1, size do
         slots[j] = 0
@@ -72,14 +80,20 @@ slots[index % size + 1] = slots[index % size + 1] + units
 local value = struct.pack(numbers, unpack(slots, 1, size))
 
 if units > 0 or moved then
-    local all = struct.pack('<c1I4BI6', 's', w, n, index) .. value
+    local all = struct.pack('<c1I4BI6', 's', w, n, index) .. value .. longer
 
     if same then
         redis.call('SET', key, all, 'KEEPTTL')
     else
         local ttl = floor(((index + size) * w + n - 1) / n) - time + 1000
 
-        redis.call('SET', key, all, 'PX', math.min(ttl, 2 * w))
+        ttl = math.min(ttl, 2 * w)
+        if longer ~= '' then
+            -- ends.lua
+
+            ttl = math.max(ttl, ends(longer, now))
+        end
+        redis.call('SET', key, all, 'PX', ttl)
     end
 end
 

@@ -10,7 +10,7 @@
 /*
  * A claim on its way through its zone.  The state is the node's, unless that
  * was counted with another policy: then it is what the node will become if
- * the claim is counted.
+ * the claim is counted, and longer what is to be kept of a longer window.
  */
 
 typedef struct {
@@ -18,6 +18,7 @@ typedef struct {
     ngx_http_slidewin_node_t   *node;
     sw_state_t                 *state;
     sw_any_state_t              carried;
+    sw_any_state_t              longer;
     ngx_http_slidewin_visit_t   visit;
     ngx_uint_t                  counts;
 } ngx_http_slidewin_slot_t;
@@ -48,8 +49,14 @@ static void ngx_http_slidewin_shm_find(ngx_http_slidewin_slot_t *slot,
     int64_t now);
 static ngx_int_t ngx_http_slidewin_shm_prepare(ngx_http_slidewin_slot_t *slot,
     int64_t now);
-static void ngx_http_slidewin_shm_carry(ngx_http_slidewin_slot_t *slot,
+static void ngx_http_slidewin_shm_turn(ngx_http_slidewin_slot_t *slot,
     int64_t now);
+static ngx_int_t ngx_http_slidewin_shm_carry(ngx_http_slidewin_slot_t *slot,
+    int64_t now);
+static ngx_http_slidewin_node_t *ngx_http_slidewin_shm_put(
+    ngx_http_slidewin_visit_t *visit, sw_state_t *state, int64_t now);
+static ngx_http_slidewin_node_t *ngx_http_slidewin_shm_longer(
+    ngx_http_slidewin_slot_t *slot, ngx_http_slidewin_visit_t *visit);
 static void ngx_http_slidewin_shm_count(ngx_http_slidewin_slot_t *slot,
     int64_t now);
 
@@ -195,6 +202,7 @@ ngx_http_slidewin_shm_reset(ngx_http_slidewin_store_t *store,
     ngx_uint_t                 i;
     ngx_http_slidewin_node_t  *node;
     ngx_http_slidewin_slot_t   slots[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
+    ngx_http_slidewin_visit_t  longer;
 
     ngx_http_slidewin_shm_open(slots, call);
 
@@ -203,6 +211,12 @@ ngx_http_slidewin_shm_reset(ngx_http_slidewin_store_t *store,
 
         if (node) {
             ngx_http_slidewin_zone_remove(&slots[i].visit, node);
+        }
+
+        node = ngx_http_slidewin_shm_longer(&slots[i], &longer);
+
+        if (node) {
+            ngx_http_slidewin_zone_remove(&longer, node);
         }
     }
 
@@ -221,6 +235,7 @@ ngx_http_slidewin_shm_give_back(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_node_t   *node;
     ngx_http_slidewin_slot_t    slots[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
     ngx_http_slidewin_claim_t  *claim;
+    ngx_http_slidewin_visit_t   longer;
 
     ngx_http_slidewin_shm_open(slots, call);
 
@@ -229,6 +244,10 @@ ngx_http_slidewin_shm_give_back(ngx_http_slidewin_store_t *store,
     for (i = 0; i < call->n; i++) {
         claim = slots[i].claim;
         node = ngx_http_slidewin_zone_lookup(&slots[i].visit);
+
+        if (node && !sw_state_matches(&node->state, &claim->policy)) {
+            node = ngx_http_slidewin_shm_longer(&slots[i], &longer);
+        }
 
         /* counted anew under another policy since: it is not known where */
 
@@ -393,13 +412,34 @@ ngx_http_slidewin_shm_find(ngx_http_slidewin_slot_t *slot, int64_t now)
         return;
     }
 
-    /* another rate, or a reload: the units are carried over */
+    ngx_http_slidewin_shm_turn(slot, now);
+}
+
+
+/* another rate, or a reload: the units are carried over */
+
+static void
+ngx_http_slidewin_shm_turn(ngx_http_slidewin_slot_t *slot, int64_t now)
+{
+    sw_policy_t                 policy;
+    ngx_http_slidewin_node_t   *node;
+    ngx_http_slidewin_visit_t   visit;
 
     slot->state = &slot->carried.state;
 
-    sw_state_init(slot->state, policy, now, &slot->carried.entry, 1);
-    sw_state_carry(slot->state, policy, now,
-                   sw_state_used(&node->state, now));
+    sw_state_policy(&slot->node->state, &policy);
+    ngx_memcpy(slot->state, &slot->node->state, sw_state_size(&policy));
+
+    slot->longer.state.window = 0;
+
+    node = ngx_http_slidewin_shm_longer(slot, &visit);
+
+    if (node) {
+        sw_state_policy(&node->state, &policy);
+        ngx_memcpy(&slot->longer.state, &node->state, sw_state_size(&policy));
+    }
+
+    sw_state_turn(&slot->carried, &slot->longer, &slot->claim->policy, now);
 }
 
 
@@ -414,8 +454,10 @@ ngx_http_slidewin_shm_prepare(ngx_http_slidewin_slot_t *slot, int64_t now)
 
     policy = &slot->claim->policy;
 
-    if (slot->node && slot->state != &slot->node->state) {
-        ngx_http_slidewin_shm_carry(slot, now);
+    if (slot->node && slot->state != &slot->node->state
+        && ngx_http_slidewin_shm_carry(slot, now) != NGX_OK)
+    {
+        return NGX_ERROR;
     }
 
     if (slot->node == NULL) {
@@ -435,34 +477,96 @@ ngx_http_slidewin_shm_prepare(ngx_http_slidewin_slot_t *slot, int64_t now)
 }
 
 
-/* a node of another size is another node */
+/*
+ * Writes down what was turned.  To make room for what is kept of a longer
+ * window the node itself may have to go.
+ */
 
-static void
+static ngx_int_t
 ngx_http_slidewin_shm_carry(ngx_http_slidewin_slot_t *slot, int64_t now)
 {
-    int64_t       used;
-    sw_state_t   *state;
-    sw_policy_t  *policy;
+    sw_state_t                 *state;
+    ngx_http_slidewin_node_t   *node;
+    ngx_http_slidewin_visit_t   visit;
 
-    policy = &slot->claim->policy;
-    state = &slot->node->state;
-    used = sw_state_used(state, now);
+    node = ngx_http_slidewin_shm_longer(slot, &visit);
 
-    if (state->algorithm != policy->algorithm
-        || (policy->algorithm == SW_STRICT
-            && state->slices != policy->slices))
+    if (slot->longer.state.window) {
+        node = ngx_http_slidewin_shm_put(&visit, &slot->longer.state, now);
+
+        slot->visit.full |= visit.full;
+        slot->visit.forgotten = visit.forgotten;
+        slot->visit.lost = visit.lost;
+
+        if (node == NULL) {
+            return NGX_ERROR;
+        }
+
+    } else if (node) {
+        ngx_http_slidewin_zone_remove(&visit, node);
+    }
+
+    state = slot->state;
+
+    slot->node = ngx_http_slidewin_shm_put(&slot->visit, state, now);
+
+    if (slot->node == NULL) {
+        return NGX_ERROR;
+    }
+
+    slot->state = &slot->node->state;
+
+    return NGX_OK;
+}
+
+
+/* a node of another size is another node; of a log there is an entry to add */
+
+static ngx_http_slidewin_node_t *
+ngx_http_slidewin_shm_put(ngx_http_slidewin_visit_t *visit, sw_state_t *state,
+    int64_t now)
+{
+    sw_policy_t                policy;
+    ngx_http_slidewin_node_t  *node;
+
+    node = ngx_http_slidewin_zone_lookup(visit);
+
+    if (node && (node->state.algorithm != state->algorithm
+                 || node->state.slices != state->slices))
     {
-        ngx_http_slidewin_zone_remove(&slot->visit, slot->node);
+        ngx_http_slidewin_zone_remove(visit, node);
+        node = NULL;
+    }
 
-        slot->node = ngx_http_slidewin_zone_create(&slot->visit, policy, now);
-        if (slot->node == NULL) {
-            return;
+    sw_state_policy(state, &policy);
+
+    if (node == NULL) {
+        node = ngx_http_slidewin_zone_create(visit, &policy, now);
+        if (node == NULL) {
+            return NULL;
         }
     }
 
-    sw_state_carry(&slot->node->state, policy, now, used);
+    if (state->algorithm == SW_LOG) {
+        sw_state_carry(&node->state, &policy, now, state->u.log.total);
 
-    ngx_http_slidewin_zone_counted(&slot->visit, slot->node);
+    } else {
+        ngx_memcpy(&node->state, state, sw_state_size(&policy));
+    }
+
+    ngx_http_slidewin_zone_counted(visit, node);
+
+    return node;
+}
+
+
+static ngx_http_slidewin_node_t *
+ngx_http_slidewin_shm_longer(ngx_http_slidewin_slot_t *slot,
+    ngx_http_slidewin_visit_t *visit)
+{
+    ngx_http_slidewin_zone_visit_longer(visit, &slot->visit);
+
+    return ngx_http_slidewin_zone_lookup(visit);
 }
 
 
@@ -489,13 +593,10 @@ ngx_http_slidewin_shm_count(ngx_http_slidewin_slot_t *slot, int64_t now)
      * If there is no memory for a state of another size, this one is judged.
      */
 
-    if (slot->node && state != &slot->node->state && !claim->verdict.admitted)
+    if (slot->node && state != &slot->node->state && !claim->verdict.admitted
+        && ngx_http_slidewin_shm_carry(slot, now) == NGX_OK)
     {
-        ngx_http_slidewin_shm_carry(slot, now);
-
-        if (slot->node) {
-            state = &slot->node->state;
-        }
+        state = slot->state;
     }
 
     if (!slot->counts) {

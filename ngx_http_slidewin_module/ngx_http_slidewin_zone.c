@@ -9,7 +9,7 @@
 
 
 /* fills the slab's chunk of 256 bytes with the node of a log */
-#define NGX_HTTP_SLIDEWIN_LOG_INLINE     14
+#define NGX_HTTP_SLIDEWIN_LOG_INLINE     13
 
 /* at most, for a longer ring */
 #define NGX_HTTP_SLIDEWIN_RING_EVICTIONS 2
@@ -28,7 +28,7 @@
 #define NGX_HTTP_SLIDEWIN_DUE_MS         60000
 
 /* counts up when what lies in shared memory changes its meaning */
-#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   7
+#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   8
 
 #define NGX_HTTP_SLIDEWIN_ZONE_LAYOUT                                         \
     (NGX_HTTP_SLIDEWIN_ZONE_VERSION << 24                                     \
@@ -43,7 +43,9 @@
 
 #define ngx_http_slidewin_node_counts(n)                                      \
     ((n)->node.data / NGX_HTTP_SLIDEWIN_NODE_KINDS                            \
-     == NGX_HTTP_SLIDEWIN_COUNTS)
+     == NGX_HTTP_SLIDEWIN_COUNTS                                              \
+     || (n)->node.data / NGX_HTTP_SLIDEWIN_NODE_KINDS                         \
+        == NGX_HTTP_SLIDEWIN_LONGER)
 
 
 /*
@@ -211,6 +213,18 @@ ngx_http_slidewin_zone_visit(ngx_http_slidewin_visit_t *visit,
 
     visit->hash = ngx_murmur_hash2((u_char *) visit->key.data,
                                    sw_key_len(visit->key.kind));
+}
+
+
+void
+ngx_http_slidewin_zone_visit_longer(ngx_http_slidewin_visit_t *longer,
+    ngx_http_slidewin_visit_t *visit)
+{
+    *longer = *visit;
+
+    longer->kind = NGX_HTTP_SLIDEWIN_LONGER;
+    longer->kind *= NGX_HTTP_SLIDEWIN_NODE_KINDS;
+    longer->kind += visit->kind % NGX_HTTP_SLIDEWIN_NODE_KINDS;
 }
 
 

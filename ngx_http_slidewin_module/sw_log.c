@@ -19,7 +19,7 @@ static void sw_log_mend(sw_log_t *log);
 
 
 int64_t
-sw_log_advance(sw_log_t *log, int64_t window, int64_t now)
+sw_log_advance(sw_log_t *log, int64_t longest, int64_t window, int64_t now)
 {
     if (log->changing) {
         sw_log_mend(log);
@@ -34,6 +34,7 @@ sw_log_advance(sw_log_t *log, int64_t window, int64_t now)
     }
 
     now = sw_max(now, log->newest);
+    window = sw_max(window, longest);
 
     if (now - sw_log_time(log, 0) < window) {
         return now;
@@ -48,6 +49,58 @@ sw_log_advance(sw_log_t *log, int64_t window, int64_t now)
     sw_log_changed(log);
 
     return now;
+}
+
+
+int64_t
+sw_log_held(const sw_log_t *log, int64_t window, int64_t now)
+{
+    int64_t   held;
+    uint32_t  i;
+
+    if (log->count == 0 || now - sw_log_time(log, 0) < window) {
+        return log->total;
+    }
+
+    held = 0;
+
+    for (i = log->count; i && now - sw_log_time(log, i - 1) < window; i--) {
+        held += sw_log_entry(log, i - 1)->units;
+    }
+
+    return held;
+}
+
+
+/*
+ * The window that is kept is kept on; a shorter one will do when nothing is
+ * left of what was counted with it.
+ */
+
+void
+sw_log_keep(sw_state_t *state, int64_t window, int64_t now, int64_t cost)
+{
+    int64_t    age, longest;
+    sw_log_t  *log;
+
+    log = &state->u.log;
+
+    if (cost == 0) {
+        return;
+    }
+
+    age = now - log->since;
+    longest = state->window;
+
+    if (log->count == 0
+        || (window == longest && 2 * age >= window)
+        || (window < longest && 2 * age >= 3 * longest))
+    {
+        state->window = (uint32_t) window;
+        log->since = now;
+
+        (void) sw_log_advance(log, window, window, now);
+    }
 }
 
 
@@ -81,18 +134,23 @@ int64_t
 sw_log_wait(const sw_log_t *log, const sw_policy_t *policy, int64_t now,
     int64_t cost)
 {
-    int64_t   excess;
+    int64_t   held, excess;
     uint32_t  i;
 
-    excess = log->total + cost - policy->limit;
+    held = sw_log_held(log, policy->window, now);
+    excess = held + cost - policy->limit;
 
     if (excess <= 0) {
         return 0;
     }
 
-    if (excess >= log->total) {
+    if (excess >= held) {
         return log->newest + policy->window - now;
     }
+
+    /* what is before the window of a log that is kept for a longer one */
+
+    excess += log->total - held;
 
     for (i = 0; i < log->count - 1; i++) {
         excess -= sw_log_entry(log, i)->units;
@@ -217,15 +275,20 @@ sw_log_give_back(sw_log_t *log, int64_t cost, int64_t stamp)
 uint32_t
 sw_log_wants(const sw_state_t *state, const sw_policy_t *policy)
 {
+    int64_t          most;
     const sw_log_t  *log;
 
     log = &state->u.log;
 
-    if (log->count < log->room || log->room >= policy->limit) {
+    /* beside what fits the window, one for all that a longer one has before */
+
+    most = policy->limit + (state->window > policy->window);
+
+    if (log->count < log->room || log->room >= most) {
         return 0;
     }
 
-    return (uint32_t) sw_min((int64_t) log->room * 2, policy->limit);
+    return (uint32_t) sw_min((int64_t) log->room * 2, most);
 }
 
 

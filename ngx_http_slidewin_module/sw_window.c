@@ -14,6 +14,8 @@ static inline void sw_window_count(sw_state_t *state,
     const sw_policy_t *policy, int64_t now, int64_t cost);
 static int64_t sw_window_restart(sw_state_t *state, const sw_policy_t *policy,
     int64_t now);
+static void sw_window_raise(sw_state_t *state, const sw_policy_t *policy,
+    int64_t now, int64_t units);
 static int64_t sw_window_remaining(const sw_state_t *state,
     const sw_policy_t *policy, int64_t now);
 static int64_t sw_window_wait(const sw_state_t *state,
@@ -99,6 +101,7 @@ sw_state_init(sw_state_t *state, const sw_policy_t *policy, int64_t now,
 
     case SW_LOG:
         state->u.log.newest = now;
+        state->u.log.since = now;
         state->u.log.total = 0;
         state->u.log.entries = entries;
         state->u.log.room = room;
@@ -167,6 +170,60 @@ sw_state_carry(sw_state_t *state, const sw_policy_t *policy, int64_t now,
 }
 
 
+void
+sw_state_turn(sw_any_state_t *own, sw_any_state_t *longer,
+    const sw_policy_t *policy, int64_t now)
+{
+    int64_t      used, held;
+    sw_policy_t  other;
+
+    used = sw_state_used(&own->state, now);
+    held = longer->state.window ? sw_state_used(&longer->state, now) : 0;
+
+    if (own->state.algorithm != policy->algorithm
+        || (policy->algorithm == SW_STRICT
+            && own->state.slices != policy->slices))
+    {
+        longer->state.window = 0;
+
+    } else if (longer->state.window
+               && longer->state.window == policy->window)
+    {
+        *own = *longer;
+        longer->state.window = 0;
+
+        sw_window_raise(&own->state, policy, now, sw_max(used - held, 0));
+        return;
+
+    } else if (own->state.window > policy->window && used > 0) {
+
+        if (held == 0 || longer->state.window < own->state.window) {
+            *longer = *own;
+
+        } else if (used > held) {
+            sw_state_policy(&longer->state, &other);
+            sw_window_raise(&longer->state, &other, now, used - held);
+        }
+
+    } else if (held == 0 || longer->state.window < policy->window) {
+        longer->state.window = 0;
+    }
+
+    sw_state_init(&own->state, policy, now, &own->entry, 1);
+    sw_state_carry(&own->state, policy, now, sw_max(used, held));
+}
+
+
+void
+sw_state_policy(const sw_state_t *state, sw_policy_t *policy)
+{
+    policy->algorithm = (sw_algorithm_e) state->algorithm;
+    policy->window = state->window;
+    policy->limit = SW_PRODUCT_MAX / policy->window;
+    policy->slices = state->slices;
+}
+
+
 int
 sw_window_admits(sw_state_t *state, const sw_policy_t *policy, int64_t now,
     int64_t cost)
@@ -209,7 +266,7 @@ sw_window_check(sw_state_t *state, const sw_policy_t *policy, int64_t now,
         break;
 
     case SW_LOG:
-        verdict->level = state->u.log.total;
+        verdict->level = sw_log_held(&state->u.log, policy->window, then);
         break;
     }
 
@@ -372,8 +429,14 @@ sw_window_advance(sw_state_t *state, const sw_policy_t *policy, int64_t now)
         break;
 
     case SW_LOG:
-        state->window = (uint32_t) policy->window;
-        then = sw_log_advance(&state->u.log, policy->window, now);
+        then = sw_log_advance(&state->u.log, state->window, policy->window,
+                              now);
+
+        if (then != SW_STALE && policy->window > state->window) {
+            state->window = (uint32_t) policy->window;
+            state->u.log.since = then;
+        }
+
         break;
 
     default:
@@ -410,6 +473,7 @@ sw_window_count(sw_state_t *state, const sw_policy_t *policy, int64_t now,
         break;
 
     case SW_LOG:
+        sw_log_keep(state, policy->window, now, cost);
         sw_log_add(&state->u.log, now, cost);
         break;
 
@@ -428,9 +492,43 @@ sw_window_count(sw_state_t *state, const sw_policy_t *policy, int64_t now,
 static int64_t
 sw_window_restart(sw_state_t *state, const sw_policy_t *policy, int64_t now)
 {
-    sw_state_carry(state, policy, now, sw_state_used(state, now));
+    int64_t      used;
+    sw_policy_t  kept;
+
+    kept = *policy;
+
+    if (policy->algorithm == SW_LOG) {
+        kept.window = sw_max(policy->window, state->window);
+
+        if (kept.window > policy->window) {
+            kept.limit = SW_LOG_UNITS_MAX;
+        }
+
+        state->window = (uint32_t) kept.window;
+    }
+
+    used = sw_state_used(state, now);
+    sw_state_carry(state, &kept, now, used);
 
     return now;
+}
+
+
+static void
+sw_window_raise(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+    int64_t units)
+{
+    int64_t  most;
+
+    (void) sw_window_advance(state, policy, now);
+
+    if (policy->algorithm == SW_STRICT) {
+        sw_slices_add(&state->u.slices, policy->slices, units);
+        return;
+    }
+
+    most = sw_max(state->u.pair.curr, SW_PRODUCT_MAX / policy->window);
+    state->u.pair.curr = sw_min(state->u.pair.curr + units, most);
 }
 
 
@@ -468,7 +566,8 @@ sw_window_remaining(const sw_state_t *state, const sw_policy_t *policy,
         break;
 
     default: /* SW_LOG */
-        room = policy->limit - state->u.log.total;
+        room = policy->limit
+               - sw_log_held(&state->u.log, policy->window, now);
         break;
     }
 

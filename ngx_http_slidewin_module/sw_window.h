@@ -19,6 +19,7 @@
 #define SW_WINDOW_MAX    4294967295LL            /* a window fits 32 bits */
 #define SW_PRODUCT_MAX   ((1LL << 53) - 1)       /* limit * window */
 #define SW_LOG_LIMIT_MAX 100000                  /* entries to look through */
+#define SW_LOG_UNITS_MAX 4294967295LL            /* of an entry */
 #define SW_SLICES_MAX    100
 #define SW_SLICES        16
 
@@ -67,13 +68,15 @@ typedef struct {
 
 /*
  * A ring, oldest entry first.  An entry keeps the low 32 bits of its time;
- * the rest follows from newest, because all entries lie within one window.
+ * the rest follows from newest, because all entries lie within one window,
+ * the longest that was asked for lately: at since, or up to half of it later.
  * Whatever a change has left undone, first is below room, count is not above
  * it, newest not before the last entry, and what is not in use has no units.
  */
 
 typedef struct {
     int64_t          newest;
+    int64_t          since;
     int64_t          total;
     sw_log_entry_t  *entries;
     uint32_t         room;
@@ -146,6 +149,18 @@ int64_t sw_state_used(const sw_state_t *state, int64_t now);
  */
 void sw_state_carry(sw_state_t *state, const sw_policy_t *policy, int64_t now,
     int64_t units);
+
+/*
+ * Turns a state of another policy to this one, as carry does.  longer is the
+ * state of a longer window that the client was counted with before, or has a
+ * window of 0: a shorter one erases nothing of it, and it is taken up where it
+ * was when its window is asked for again.
+ */
+void sw_state_turn(sw_any_state_t *own, sw_any_state_t *longer,
+    const sw_policy_t *policy, int64_t now);
+
+/* a policy that has counted such a state */
+void sw_state_policy(const sw_state_t *state, sw_policy_t *policy);
 
 /*
  * The calls below need a state that matches the policy.  Each first brings

@@ -38,6 +38,9 @@ local redis = (function(real)
             end
             real.call('SET', 'ends', string.format('%.0f', now + ttl))
             return real.call('SET', key, value)
+        elseif verb == 'PEXPIRE' then
+            real.call('SET', 'ends', string.format('%.0f', now + value))
+            return 1
         elseif verb == 'SET' and option ~= 'KEEPTTL' then
             real.call('RPUSH', 'bad', 'SET without TTL')
         elseif verb == 'APPEND'
@@ -58,19 +61,11 @@ sub between { my ($low, $high) = @_; return $low + int rand $high - $low + 1 }
 
 my @small = (1, 2, 3, 4, 5, 7, 10, 12, 13, 16, 17, 24, 30, 41, 60, 64, 100);
 
-# a log may forget what left a window, so one that grows is another matter
 sub policy {
-    my ($longest) = @_;
     my $algorithm = pick(@algorithms);
     my $window = rand 10 < 8 ? pick(@small)
                              : pick(1000, 60000, 86400000, 4294967295,
                                     between(1, 4294967295));
-
-    if ($algorithm eq 'log') {
-        $window = $$longest if $window > $$longest;
-        $$longest = $window;
-    }
-
     my $most = int 9007199254740991 / $window;
     $most = 100_000 if $most > 100_000 && $algorithm eq 'log';
 
@@ -107,11 +102,11 @@ sub cost {
 # A list of { verb, policy, now, cost, stamp }.
 sub trace {
     my ($steps) = @_;
-    my $longest = 4294967295;
-    my $p = policy(\$longest);
+    my $p = policy();
+    my @policies = $p;
     my $now = pick(1, between(1, 500), 1700000000000 + between(0, 1000),
                    between(1, 400) * 4294967296 - between(0, 200));
-    my @trace;
+    my ($longest, @trace) = (0);
 
     for (1 .. 30) {
         $now += step($p);
@@ -121,16 +116,28 @@ sub trace {
             $now = 1 if $now < 1;
         }
 
+        # another, or one there was before; or of another window
         if (rand 20 < 1) {
-            $p = policy(\$longest);
+            $p = policy();
+            push @policies, $p;
+        } elsif (rand 20 < 1) {
+            $p = { %$p, window => between(1, 3 * $p->{window}) };
+            $p->{window} = 4294967295 if $p->{window} > 4294967295;
+            $p->{window} = $p->{slices} if $p->{window} < $p->{slices};
+            my $most = int 9007199254740991 / $p->{window};
+            $p->{limit} = $most if $p->{limit} > $most;
+            push @policies, $p;
+        } elsif (rand 8 < 1) {
+            $p = pick(@policies);
         } elsif (rand 20 < 1) {
             $p = { %$p, limit => between(1, $p->{limit}) };
         }
 
         # The stamp of a give back is known when the take has been answered.
         # Where units went when the clock stepped in between is not asked.
+        $longest = $p->{window} if $p->{window} > $longest;
         push @trace, { verb => !$steps && rand 8 < 1 ? 'give' : 'take',
-                       policy => $p,
+                       policy => $p, longest => $longest,
                        now => $now, cost => cost($p) };
     }
 
@@ -173,7 +180,7 @@ sub expect {
             next;
         }
 
-        my ($answer) = $oracle->ask("T $line");
+        my ($answer) = $oracle->ask("T $line " . ($steps ? 0 : 1));
         @$op{qw(counted before after)} = SlidewinOracle::taken($answer);
         push @counted, $op if $op->{counted};
     }
@@ -192,7 +199,7 @@ sub command {
             $number, $op->{now}, $take ? 1 : (), $letter{$p->{algorithm}},
             $p->{limit}, $p->{window}, $p->{slices}, $op->{cost},
             $take ? (0, 0) : $op->{stamp}),
-            $p->{window}, $steps ? 'steps' : ''];
+            $op->{longest}, $steps ? 'steps' : ''];
 }
 
 sub show {

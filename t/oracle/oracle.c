@@ -3,9 +3,10 @@
  * What sw_window and sw_proto say, for suites that compare it with what the
  * scripts say.  A line of numbers in, a line of numbers out:
  *
- *   T POLICY now cost         a take on the one client there is: counted, the
+ *   T POLICY now cost [1]     a take on the one client there is: counted, the
  *                             verdict of this cost before it is counted, and
- *                             of no cost after
+ *                             of no cost after; with 1 a log has an end, and
+ *                             what it held is unknown to a longer window then
  *   G POLICY now cost stamp   a give back: nothing
  *   P POLICY now times cost ahead nth n...
  *                             of a script's numbers: whether they are taken
@@ -29,9 +30,14 @@
 
 #define NUMBERS  256
 
+/* a script has room for all entries of a log */
+#define ROOM     4096
 
-static client_t  known;
-static int       present;
+
+static client_t        known;
+static sw_any_state_t  longer;
+static int             present;
+static int64_t         ends;
 
 
 static void forget(void);
@@ -39,6 +45,7 @@ static int stale(const sw_policy_t *policy, int64_t now);
 static void take(const sw_policy_t *policy, int64_t now, int64_t cost);
 static void give(const sw_policy_t *policy, int64_t now, int64_t cost,
     int64_t stamp);
+static void log_ends(const sw_state_t *state, int64_t window, int64_t time);
 static void reply(const sw_policy_t *policy, const int64_t *in, int n);
 static void print(const sw_verdict_t *v);
 
@@ -90,6 +97,12 @@ main(void)
         switch (line[0]) {
 
         case 'T':
+            if (n > 6 && in[6] && present && known.state->algorithm == SW_LOG
+                && in[4] >= ends)
+            {
+                forget();
+            }
+
             take(&policy, in[4], in[5]);
             break;
 
@@ -121,6 +134,36 @@ forget(void)
     if (present) {
         client_free(&known);
         present = 0;
+    }
+
+    longer.state.window = 0;
+}
+
+
+/* as a store does when it meets a state of another policy */
+
+static void
+turn(client_t *client, sw_any_state_t *kept, const sw_policy_t *policy,
+    int64_t now)
+{
+    sw_any_state_t  own;
+
+    if (sw_state_matches(client->state, policy)) {
+        client->policy = *policy;
+        return;
+    }
+
+    memcpy(&own, client->state, sw_state_size(&client->policy));
+    sw_state_turn(&own, kept, policy, now);
+
+    client_free(client);
+    client_init(client, policy, now, ROOM);
+
+    if (policy->algorithm == SW_LOG) {
+        sw_state_carry(client->state, policy, now, own.state.u.log.total);
+
+    } else {
+        memcpy(client->state, &own, sw_state_size(policy));
     }
 }
 
@@ -158,24 +201,29 @@ stale(const sw_policy_t *policy, int64_t now)
 static void
 take(const sw_policy_t *policy, int64_t now, int64_t cost)
 {
-    int           counted, moved;
-    client_t      client;
-    sw_verdict_t  before, after;
+    int             counted, moved;
+    client_t        client;
+    sw_verdict_t    before, after;
+    sw_any_state_t  kept;
 
     moved = present && stale(policy, now);
+    kept = longer;
 
     if (present) {
         client_copy(&client, &known);
-        (void) client_change(&client, policy, now);
+        turn(&client, &kept, policy, now);
 
     } else {
-        client_init(&client, policy, now, 0);
+        client_init(&client, policy, now, ROOM);
     }
 
     client_check(&client, now, cost, &before);
     counted = before.admitted && cost;
 
-    if (present && !sw_state_matches(known.state, policy)) {
+    if (present && (!sw_state_matches(known.state, policy)
+                    || (policy->algorithm == SW_LOG
+                        && policy->window > known.state->window)))
+    {
         moved |= !before.admitted;
     }
 
@@ -190,8 +238,10 @@ take(const sw_policy_t *policy, int64_t now, int64_t cost)
     print(&after);
 
     if (counted || moved) {
+        log_ends(client.state, policy->window, before.stamp);
         forget();
         known = client;
+        longer = kept;
         present = 1;
 
     } else {
@@ -200,10 +250,40 @@ take(const sw_policy_t *policy, int64_t now, int64_t cost)
 }
 
 
+/* when the key of a log ends that was just written */
+
+static void
+log_ends(const sw_state_t *state, int64_t window, int64_t time)
+{
+    int64_t  longest;
+
+    if (state->algorithm != SW_LOG) {
+        return;
+    }
+
+    longest = state->window;
+
+    if (state->u.log.since == time
+        || time - state->u.log.since + window > 2 * longest)
+    {
+        ends = time + 2 * longest;
+    }
+}
+
+
 static void
 give(const sw_policy_t *policy, int64_t now, int64_t cost, int64_t stamp)
 {
-    if (!present || !sw_state_matches(known.state, policy)) {
+    if (!present) {
+        return;
+    }
+
+    if (!sw_state_matches(known.state, policy)) {
+
+        if (longer.state.window && sw_state_matches(&longer.state, policy)) {
+            sw_window_give_back(&longer.state, policy, now, cost, stamp);
+        }
+
         return;
     }
 

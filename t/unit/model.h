@@ -32,6 +32,8 @@ typedef struct {
 typedef struct {
     sw_policy_t     policy;
     int64_t         own;           /* the state's own time */
+    int64_t         longest;       /* window that a log is kept for */
+    int64_t         since;
     int64_t         n;
     model_event_t   events[MODEL_EVENTS];
 } model_t;
@@ -139,7 +141,18 @@ model_init(model_t *m, const sw_policy_t *policy, int64_t now)
 {
     m->policy = *policy;
     m->own = model_cell_start(m, model_cell(m, now));
+    m->longest = policy->window;
+    m->since = now;
     m->n = 0;
+}
+
+
+/* a log is kept for the longest window that was asked for lately */
+
+static inline int64_t
+model_kept(const model_t *m)
+{
+    return m->longest > m->policy.window ? m->longest : m->policy.window;
 }
 
 
@@ -177,9 +190,22 @@ model_then(const model_t *m, int64_t now)
 static inline int64_t
 model_used(const model_t *m, int64_t now)
 {
-    int64_t  scale;
+    int64_t  i, scale, used;
 
     scale = model_scale(m);
+
+    if (m->policy.algorithm == SW_LOG) {
+        used = 0;
+
+        for (i = 0; i < m->n; i++) {
+
+            if (model_then(m, now) - m->events[i].time < m->longest) {
+                used += m->events[i].units;
+            }
+        }
+
+        return used;
+    }
 
     return (model_level(m, model_then(m, now)) + scale - 1) / scale;
 }
@@ -188,13 +214,23 @@ model_used(const model_t *m, int64_t now)
 static inline int64_t
 model_bring(model_t *m, int64_t now)
 {
-    int64_t  i, n, used, then;
+    int64_t  i, n, used, then, kept;
+
+    kept = model_kept(m);
 
     if (model_astray(m, now)) {
+        m->longest = kept;
         used = model_used(m, now);
-        used = used < m->policy.limit ? used : m->policy.limit;
+
+        if (m->policy.algorithm != SW_LOG || kept == m->policy.window) {
+            used = used < m->policy.limit ? used : m->policy.limit;
+        }
+
+        used = used < SW_LOG_UNITS_MAX || m->policy.algorithm != SW_LOG
+               ? used : SW_LOG_UNITS_MAX;
 
         model_init(m, &m->policy, now);
+        m->longest = kept;
 
         if (used) {
             m->events[0].time = now;
@@ -210,12 +246,20 @@ model_bring(model_t *m, int64_t now)
 
     for (i = 0, n = 0; i < m->n; i++) {
 
-        if (model_weight(m, &m->events[i], then)) {
+        if (m->policy.algorithm == SW_LOG
+            ? then - m->events[i].time < kept
+            : model_weight(m, &m->events[i], then) != 0)
+        {
             m->events[n++] = m->events[i];
         }
     }
 
     m->n = n;
+
+    if (kept > m->longest) {
+        m->longest = kept;
+        m->since = then;
+    }
 
     if (m->policy.algorithm != SW_LOG) {
         m->own = model_cell_start(m, model_cell(m, then));
@@ -323,6 +367,16 @@ model_add(model_t *m, int64_t now, int64_t cost)
 
     if (cost == 0) {
         return then;
+    }
+
+    if (m->n == 0
+        || (m->policy.window == m->longest
+            && (then - m->since) * 2 >= m->longest)
+        || (m->policy.window < m->longest
+            && (then - m->since) * 2 >= m->longest * 3))
+    {
+        m->longest = m->policy.window;
+        m->since = then;
     }
 
     assert(m->n < MODEL_EVENTS);

@@ -12,6 +12,7 @@ static const char *clock_back_admits_no_more(sw_algorithm_e algorithm);
 static const char *clock_far_back_locks_nobody_out(sw_algorithm_e algorithm);
 static const char *carry_forgets_nothing(sw_algorithm_e algorithm);
 static const char *change_keeps_the_guarantee(sw_algorithm_e algorithm);
+static const char *shorter_erases_nothing(sw_algorithm_e algorithm);
 static const char *log_grows_exactly(sw_algorithm_e algorithm);
 static const char *log_without_room_is_safe(sw_algorithm_e algorithm);
 
@@ -26,6 +27,8 @@ static const property_t  properties[] = {
       "another policy carries what was used, at most its limit", SW_COUNTER },
     { change_keeps_the_guarantee,
       "changing policies keep the smaller guarantee", SW_STRICT },
+    { shorter_erases_nothing,
+      "a shorter window erases nothing of a longer one", SW_COUNTER },
     { log_grows_exactly,
       "a ring of at most L entries that grows is exact", SW_LOG },
     { log_without_room_is_safe,
@@ -214,6 +217,14 @@ carry_forgets_nothing(sw_algorithm_e algorithm)
 
         used = (v.level + v.scale - 1) / v.scale;
 
+        /* a log may be kept for a longer window than it is asked for */
+
+        if (client.state->algorithm == SW_LOG
+            && client.state->window != client.policy.window)
+        {
+            used = sw_state_used(client.state, now);
+        }
+
         if (sw_state_used(client.state, now) != used) {
             what = fail(&client, now, "used is not the estimate rounded up");
         }
@@ -311,6 +322,99 @@ change_keeps_the_guarantee(sw_algorithm_e algorithm)
     }
 
     client_free(&client);
+
+    return what;
+}
+
+
+/*
+ * A client goes from one window to shorter ones and back: it has used at least
+ * what one has used who has only ever come with the longer.
+ */
+
+static const char *
+shorter_erases_nothing(sw_algorithm_e algorithm)
+{
+    int              i, n;
+    int64_t          now, cost;
+    client_t         client, alone;
+    const char      *what;
+    sw_policy_t      policy, shorter;
+    sw_verdict_t     v, least;
+    sw_any_state_t   own, longer;
+
+    what = NULL;
+    now = trace_start();
+
+    do {
+        trace_policy(&policy, algorithm);
+    } while (policy.window < 2 || policy.slices >= policy.window);
+
+    client_init(&client, &policy, now, 0);
+    client_init(&alone, &policy, now, 0);
+
+    longer.state.window = 0;
+
+    for (i = 0; i < STEPS && what == NULL; i++) {
+        now += trace_step(&policy) / 4;
+
+        /* the longer one is asked for the same by both */
+
+        cost = trace_cost(&policy);
+
+        client_check(&client, now, cost, &v);
+        client_check(&alone, now, cost, &least);
+
+        if (v.level < least.level) {
+            what = fail(&client, now, "a shorter window has erased units");
+            break;
+        }
+
+        if (v.admitted && least.admitted && cost) {
+            (void) client_add(&client, now, cost);
+            (void) client_add(&alone, now, cost);
+        }
+
+        /* some come meanwhile with shorter ones */
+
+        shorter = policy;
+        memcpy(&own, client.state, sw_state_size(&policy));
+
+        for (n = (int) tap_rand(0, 3); n; n--) {
+            shorter.window = tap_rand(policy.slices > 1 ? policy.slices : 1,
+                                      policy.window - 1);
+            shorter.limit = tap_rand(1, 2 * policy.limit);
+            now += trace_step(&shorter) / 2;
+
+            if (algorithm == SW_LOG) {
+                client.policy = shorter;
+                (void) client_take(&client, now, 1, NULL);
+                continue;
+            }
+
+            if (!sw_state_matches(&own.state, &shorter)) {
+                sw_state_turn(&own, &longer, &shorter, now);
+            }
+
+            if (sw_window_admits(&own.state, &shorter, now, 1)) {
+                (void) sw_window_add(&own.state, &shorter, now, 1);
+            }
+        }
+
+        if (algorithm != SW_LOG) {
+
+            if (!sw_state_matches(&own.state, &policy)) {
+                sw_state_turn(&own, &longer, &policy, now);
+            }
+
+            memcpy(client.state, &own, sw_state_size(&policy));
+        }
+
+        client.policy = policy;
+    }
+
+    client_free(&client);
+    client_free(&alone);
 
     return what;
 }
