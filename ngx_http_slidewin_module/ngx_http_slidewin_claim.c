@@ -132,6 +132,12 @@ ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
             continue;
         }
 
+        /* its rate or its cost was bad, and nothing was asked for */
+
+        if (other->rate == 0) {
+            continue;
+        }
+
         before = &other->claim;
 
         if (before->dry_run && !claim->dry_run
