@@ -7,6 +7,10 @@
 #include "sw_rate.h"
 
 
+/* between two lines on what is bad in a zone: clients may choose it */
+#define NGX_HTTP_SLIDEWIN_CLAIM_PERIOD  1000    /* ms */
+
+
 static ngx_http_slidewin_entry_t *ngx_http_slidewin_claim_room(
     ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx, ngx_uint_t n);
 static ngx_uint_t ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
@@ -21,6 +25,9 @@ static ngx_int_t ngx_http_slidewin_claim_rate(ngx_http_request_t *r,
     ngx_http_slidewin_policy_t *policy, sw_policy_t *limits);
 static ngx_int_t ngx_http_slidewin_claim_cost(ngx_http_request_t *r,
     ngx_http_slidewin_limit_t *limit, ngx_http_slidewin_claim_t *claim);
+static void ngx_http_slidewin_claim_bad(ngx_http_request_t *r,
+    ngx_http_slidewin_policy_t *policy, const char *fmt, ngx_str_t *value,
+    const char *error);
 static void ngx_http_slidewin_make_printable(ngx_str_t *value);
 
 
@@ -122,6 +129,12 @@ ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
     for (other = ctx->entries; other != *ctx->pass; other = other->next) {
 
         if (other->policy != entry->policy) {
+            continue;
+        }
+
+        /* its rate or its cost was bad, and nothing was asked for */
+
+        if (other->rate == 0) {
             continue;
         }
 
@@ -276,11 +289,10 @@ ngx_http_slidewin_claim_rate(ngx_http_request_t *r,
     if (error) {
         limits->limit = 0;
 
-        ngx_http_slidewin_make_printable(&value);
-
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "invalid rate \"%V\" of slidewin zone \"%V\", %s",
-                      &value, &policy->name, error);
+        ngx_http_slidewin_claim_bad(r, policy,
+                                    "invalid rate \"%V\" of slidewin zone "
+                                    "\"%V\", %s%*s",
+                                    &value, error);
     }
 
     return NGX_OK;
@@ -310,15 +322,51 @@ ngx_http_slidewin_claim_cost(ngx_http_request_t *r,
     {
         claim->policy.limit = 0;
 
-        ngx_http_slidewin_make_printable(&value);
-
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "invalid cost \"%V\" for slidewin zone \"%V\", it must "
-                      "be a whole number",
-                      &value, &limit->policy->name);
+        ngx_http_slidewin_claim_bad(r, limit->policy,
+                                    "invalid cost \"%V\" for slidewin zone "
+                                    "\"%V\", %s%*s",
+                                    &value, "it must be a whole number");
     }
 
     return NGX_OK;
+}
+
+
+/* a client that sends them without end does not fill the log */
+
+static void
+ngx_http_slidewin_claim_bad(ngx_http_request_t *r,
+    ngx_http_slidewin_policy_t *policy, const char *fmt, ngx_str_t *value,
+    const char *error)
+{
+    u_char      *p;
+    ngx_msec_t   gone;
+    ngx_uint_t   level;
+    u_char       more[sizeof(",  more like it in the last ms")
+                      + NGX_INT_T_LEN + NGX_TIME_T_LEN];
+
+    p = more;
+    level = NGX_LOG_ERR;
+    gone = ngx_current_msec - policy->bad_told;
+
+    if (gone < NGX_HTTP_SLIDEWIN_CLAIM_PERIOD) {
+        policy->bad_left++;
+        level = NGX_LOG_DEBUG;
+
+    } else {
+        if (policy->bad_left) {
+            p = ngx_sprintf(more, ", %ui more like it in the last %Mms",
+                            policy->bad_left, gone);
+        }
+
+        policy->bad_told = ngx_current_msec;
+        policy->bad_left = 0;
+    }
+
+    ngx_http_slidewin_make_printable(value);
+
+    ngx_log_error(level, r->connection->log, 0, fmt, value, &policy->name,
+                  error, (size_t) (p - more), more);
 }
 
 

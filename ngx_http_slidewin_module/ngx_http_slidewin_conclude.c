@@ -149,7 +149,10 @@ ngx_http_slidewin_outranks(ngx_http_slidewin_entry_t *one,
 }
 
 
-/* of a policy that has met the request before, the last answer is told */
+/*
+ * Of a policy that has met the request before, the last answer is told, but not
+ * that of a dry run in the place of one that is enforced.
+ */
 
 static void
 ngx_http_slidewin_shadow(ngx_http_slidewin_ctx_t *ctx)
@@ -166,7 +169,9 @@ ngx_http_slidewin_shadow(ngx_http_slidewin_ctx_t *ctx)
              before != *ctx->pass;
              before = before->next)
         {
-            if (before->policy == entry->policy) {
+            if (before->policy == entry->policy
+                && (before->claim.dry_run || !entry->claim.dry_run))
+            {
                 before->shadowed = 1;
             }
         }

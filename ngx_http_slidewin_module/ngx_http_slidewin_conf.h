@@ -70,6 +70,8 @@ typedef struct {
     ngx_event_t                    lease_timer;
     ngx_msec_t                     lease_watch;
     ngx_http_slidewin_outage_t     outage;
+    ngx_msec_t                     bad_told;   /* of a rate or a cost */
+    ngx_uint_t                     bad_left;   /* out of the log since then */
     ngx_rbtree_t                   lines;      /* of those that wait */
     ngx_rbtree_node_t              sentinel;
 } ngx_http_slidewin_policy_t;

@@ -93,6 +93,7 @@ typedef struct {
     unsigned                       stands:1;   /* and does not ask now */
     unsigned                       looks:1;    /* it waits for no more */
     unsigned                       refused:1;
+    unsigned                       rejected:1; /* and may not wait */
 } ngx_http_slidewin_ctx_t;
 
 

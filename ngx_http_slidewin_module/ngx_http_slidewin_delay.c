@@ -169,6 +169,10 @@ ngx_http_slidewin_delay_join(ngx_http_slidewin_ctx_t *ctx,
     if (place == ngx_http_slidewin_delay_first(place->line)) {
         wake = ngx_min(wake, due);
         wake = ngx_min(wake, now + NGX_HTTP_SLIDEWIN_DELAY_ASK);
+
+        /* units that wait with it would be counted earlier than they pass */
+
+        ngx_http_slidewin_delay_revoke(place->line);
     }
 
     entry->delayed = 1;

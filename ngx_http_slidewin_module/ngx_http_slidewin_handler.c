@@ -137,15 +137,24 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
 
     ctx->latency += ngx_http_slidewin_clock_us() - ctx->started;
 
-    if (ctx->refused && ngx_http_slidewin_look_needed(ctx)
-        && ngx_http_slidewin_look(ctx) == NGX_AGAIN)
-    {
-        ctx->started = ctx->call.asked;
-        return ngx_http_slidewin_wait(r, ctx);
-    }
+    while (ctx->refused) {
 
-    if (ctx->refused && ngx_http_slidewin_postpone(r, ctx) == NGX_OK) {
-        return ngx_http_slidewin_wait(r, ctx);
+        if (ngx_http_slidewin_look_needed(ctx)
+            && ngx_http_slidewin_look(ctx) == NGX_AGAIN)
+        {
+            ctx->started = ctx->call.asked;
+            return ngx_http_slidewin_wait(r, ctx);
+        }
+
+        if (ctx->rejected) {
+            break;
+        }
+
+        if (ngx_http_slidewin_postpone(r, ctx) == NGX_OK) {
+            return ngx_http_slidewin_wait(r, ctx);
+        }
+
+        ctx->rejected = 1;
     }
 
     ctx->deciding = 0;
@@ -537,6 +546,7 @@ ngx_http_slidewin_abandon(ngx_http_slidewin_ctx_t *ctx)
     *ctx->pass = NULL;
     ctx->deciding = 0;
     ctx->refused = 0;
+    ctx->rejected = 0;
 
     for (entry = ctx->entries; entry; entry = entry->next) {
         entry->stays = 1;

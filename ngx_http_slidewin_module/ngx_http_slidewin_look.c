@@ -171,10 +171,7 @@ ngx_http_slidewin_look_collect(ngx_http_slidewin_ctx_t *ctx)
         glance->entry = entry;
         glance->claim = entry->claim;
         glance->claim.unwanted = 0;
-
-        if (asked) {
-            glance->claim.cost = entry->cost;
-        }
+        glance->claim.cost = entry->cost;
 
         entry->looked = 1;
 
@@ -197,6 +194,12 @@ ngx_http_slidewin_look_collect(ngx_http_slidewin_ctx_t *ctx)
 }
 
 
+/*
+ * A request that may wait needs no more than its own pass asks for.  One that
+ * is rejected comes back from the beginning, where all of its limits have to
+ * admit the whole of it.
+ */
+
 static ngx_uint_t
 ngx_http_slidewin_look_concerns(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry, ngx_uint_t asked)
@@ -207,19 +210,25 @@ ngx_http_slidewin_look_concerns(ngx_http_slidewin_ctx_t *ctx,
         return 0;
     }
 
-    if (!asked) {
-        return !entry->settled && entry->store->backend->look;
+    if (!asked && !entry->settled) {
+        return entry->store->backend->look != NULL;
     }
 
-    if (!ngx_http_slidewin_entry_known(entry)
+    if (!ctx->rejected || !ngx_http_slidewin_entry_known(entry)
         || entry->store->backend->look == NULL
         || ngx_http_slidewin_entry_verdict(entry)->remaining >= entry->cost)
     {
         return 0;
     }
 
+    if (!asked) {
+        return entry->claim.cost < entry->cost;
+    }
+
     for (other = *ctx->pass; other; other = other->next) {
-        if (other->policy == entry->policy) {
+        if (other->policy == entry->policy && !other->shadowed
+            && !other->claim.dry_run)
+        {
             return 0;
         }
     }

@@ -214,7 +214,7 @@ its cost 9007199254740992 is above the limit 5: it can never pass
 --- response_headers eval
 [("!Retry-After") x 10]
 --- error_log eval
-qr/\[error\] .*invalid cost "[^"]+" for slidewin zone "other", it must be a whole number, client: /
+qr/\[(?:error|debug)\] .*invalid cost "[^"]+" for slidewin zone "other", it must be a whole number/
 
 
 
@@ -226,7 +226,7 @@ qr/\[error\] .*invalid cost "[^"]+" for slidewin zone "other", it must be a whol
 --- error_code eval
 [503, 503]
 --- error_log eval
-qr/\[error\] .*invalid cost "" for slidewin zone "log", it must be a whole number, client: /
+qr/\[(?:error|debug)\] .*invalid cost "" for slidewin zone "log", it must be a whole number/
 
 
 

@@ -37,6 +37,8 @@ my %conf = (
              slidewin_zone \$arg_k zone=small:1m rate=50r/d algorithm=log;
              slidewin_zone \$arg_k zone=here:1m rate=1000r/d algorithm=log
                            store=local;
+             slidewin_zone \$arg_k zone=slow:1m rate=1r/2m algorithm=log
+                           store=local;
              $zones",
     server => "location = /status { stub_status; }
                add_header X-Source \$slidewin_source always;
@@ -54,6 +56,15 @@ my %conf = (
                }
                location = /count {
                    slidewin zone=log cost=\$arg_c count=401 delay=1h;
+                   empty_gif;
+               }
+               location = /slow {
+                   slidewin zone=slow delay=1h;
+                   slidewin zone=log;
+                   empty_gif;
+               }
+               location = /clear_slow {
+                   slidewin zone=slow cost=0 reset=200;
                    empty_gif;
                }
                location = /look_large { slidewin zone=large cost=0; empty_gif; }
@@ -220,6 +231,23 @@ for my $algorithm (@algorithms) {
     is(look('log', $k), 20, '... counted by the first in Redis');
     is(look('small', $k), 29, '... by the second');
     is(look('here', $k), 979, '... and here');
+}
+
+# A limit of this machine has room for one, Redis for the whole line: units are
+# not counted before their requests pass.
+
+{
+    my $k = fresh();
+    my @clients = line('/slow', $k, (1) x 20);
+
+    clear('slow', $k);
+    is(told((shift @clients)->answer), '200-DELAYED',
+       'there is room for one of a line');
+    ok(SlidewinNginx::until_true(sub { look('log', $k) == 38 }, 8),
+       '... and nothing is kept for those that wait on')
+        or diag('left: ' . look('log', $k));
+    ok(!(grep { $_->answered } @clients), '... who are 19');
+    $_->close for @clients;
 }
 
 

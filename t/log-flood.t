@@ -23,13 +23,25 @@ my $nginx = SlidewinNginx->start(
              slidewin_zone $uri zone=uri:1m rate=1r/d algorithm=log;
              slidewin_zone $arg_k zone=two:1m rate=1r/d algorithm=log;
              slidewin_zone $arg_k zone=bad:1m rate=$arg_rate on_error=closed;
-             slidewin_zone $arg_k zone=open:1m rate=$arg_rate on_error=open;',
+             slidewin_zone $arg_k zone=open:1m rate=$arg_rate on_error=open;
+             slidewin_zone $arg_k zone=rate:1m rate=$arg_rate;
+             slidewin_zone $arg_k zone=cost:1m rate=5r/d on_error=closed;',
     server => 'location = /status { stub_status; }
                location = /one { slidewin zone=one; empty_gif; }
                location = /two { slidewin zone=two; empty_gif; }
                location = /dry { slidewin zone=one dry_run; empty_gif; }
                location = /bad { slidewin zone=bad; empty_gif; }
                location = /open { slidewin zone=open; empty_gif; }
+               location = /value/rate {
+                   slidewin_log_level off;
+                   slidewin zone=rate;
+                   empty_gif;
+               }
+               location = /value/cost {
+                   slidewin_log_level off;
+                   slidewin zone=cost cost=$arg_c;
+                   empty_gif;
+               }
                location = /delay { slidewin zone=line delay=1h; empty_gif; }
                location /key/ {
                    slidewin_log_level notice key=on;
@@ -113,6 +125,31 @@ my @lines = $nginx->errors(qr/$lines{one}/);
 is(scalar @lines, $before + 1, 'a second later there is a line again');
 like($lines[-1], qr/retry after \d+s, 7 more like it in the last \d+ms, client/,
      '... and how many there were meanwhile');
+
+
+# Values that clients choose: for all of them a line a second for a zone.
+
+for (['rate', 'rate=no', 'of'], ['cost', 'c=no', 'for']) {
+    my ($what, $value, $of) = @$_;
+    my $uri = "/value/$what?$value&k=";
+    my $text = qr/invalid $what "no" $of slidewin zone "$what", it must be/;
+
+    my $start = SlidewinNginx::now();
+    $client->statuses(map { "$uri$_" } 1 .. 500);
+    my $seconds = SlidewinNginx::now() - $start;
+    my ($n) = told($text);
+
+    cmp_ok($n, '>=', 1, "bad ${what}s are told");
+    cmp_ok($n, '<=', 1 + $seconds, '... by a line a second at most');
+
+    later(2);
+    $client->get("${uri}a");
+    my @lines = $nginx->errors($text);
+    is(scalar @lines, $n + 1, '... and again later');
+    like($lines[-1], qr/, \d+ more like it in the last \d+ms, client: /,
+         '... with how many there were meanwhile');
+    is((told($text))[1], 501, '... and all of them are told');
+}
 
 
 # Another client has lines of its own.

@@ -65,6 +65,7 @@ for my $store (qw(local redis)) {
 my $nginx = SlidewinNginx->start(http => <<"END", server => <<"END");
     slidewin_redis @{[$redis->url]} name=redis timeout=20s connect_timeout=20s;
     slidewin_zone \$arg_k zone=moved:1m rate=2r/h algorithm=log;
+    slidewin_zone \$arg_k zone=open:1m rate=2r/h algorithm=log on_error=open;
     slidewin_headers ietf;
     slidewin_log_level info;
     $zones
@@ -72,6 +73,8 @@ END
     $locations
     location = /moved { slidewin zone=moved dry_run; try_files "" /to?k=b; }
     location = /to { slidewin zone=moved; empty_gif; }
+    location = /bad { slidewin zone=open cost=\$arg_c; try_files "" /good?k=\$arg_k; }
+    location = /good { slidewin zone=open; empty_gif; }
 END
 
 for my $store (qw(local redis)) {
@@ -106,6 +109,11 @@ my $client = $nginx->client;
 
 is(SlidewinNginx::tally(map { $client->get("/moved?k=a$_")->{status} } 1 .. 4),
    '200 x2, 429 x2', 'a dry run of one key does not stand for another');
+
+# nor is a cost that was none
+
+is(SlidewinNginx::tally(map { $client->get('/bad?k=a&c=no')->{status} } 1 .. 4),
+   '200 x2, 429 x2', 'a bad cost does not stand for a good one');
 $client->close;
 $nginx->stop;
 

@@ -202,7 +202,7 @@ __DATA__
 --- response_headers eval
 [("X-Source: a/fail_open\n!Retry-After\n!RateLimit\n!X-RateLimit-Limit") x 4]
 --- error_log eval
-qr/\[error\] .*invalid rate "(?:fast|5|0r\/s|-1r\/s)" of slidewin zone "a", it must be <count>r\/<period>/
+qr/\[(?:error|debug)\] .*invalid rate "(?:fast|5|0r\/s|-1r\/s)" of slidewin zone "a", it must be <count>r\/<period>/
 
 
 
@@ -220,7 +220,7 @@ qr/\[error\] .*invalid rate "(?:fast|5|0r\/s|-1r\/s)" of slidewin zone "a", it m
 --- response_headers eval
 [("X-Source: a/fail_closed\n!Retry-After\n!RateLimit\n!X-RateLimit-Limit") x 3]
 --- error_log eval
-[qr/\[error\] .*invalid rate "(?:fast|5r|9+r\/s)" of slidewin zone "a", it must be <count>r\/<period>/,
+[qr/\[(?:error|debug)\] .*invalid rate "(?:fast|5r|9+r\/s)" of slidewin zone "a", it must be <count>r\/<period>/,
  'rejecting request uncounted by zone "a"']
 
 
@@ -243,7 +243,7 @@ qr/\[error\] .*invalid rate "(?:fast|5|0r\/s|-1r\/s)" of slidewin zone "a", it m
  "X-Source: b/fail_closed\n!Retry-After",
  "X-Source: c/fail_closed\n!Retry-After"]
 --- error_log eval
-qr/\[error\] .*invalid rate "fast" of slidewin zone "[abc]"/
+qr/\[(?:error|debug)\] .*invalid rate "fast" of slidewin zone "[abc]"/
 
 
 
@@ -271,7 +271,7 @@ qr/\[error\] .*invalid rate "fast" of slidewin zone "[abc]"/
 --- error_code eval
 [200, 200, 503, 503]
 --- error_log eval
-qr/\[error\] .*invalid rate "" of slidewin zone "(?:open|closed)"/
+qr/\[(?:error|debug)\] .*invalid rate "" of slidewin zone "(?:open|closed)"/
 
 
 
@@ -303,7 +303,7 @@ invalid rate "9007199254741r/s" of slidewin zone "a", the limit times the period
 --- response_headers_like eval
 ["X-Limit: ERROR_REJECTED\\s*", "X-Limit: ERROR_PASSED\\s*"]
 --- error_log eval
-qr/\[error\] .*invalid rate "100001r\/h" of slidewin zone "\w+", the limit of a log must be at most 100000, algorithm=strict has no such bound/
+qr/\[(?:error|debug)\] .*invalid rate "100001r\/h" of slidewin zone "\w+", the limit of a log must be at most 100000, algorithm=strict has no such bound/
 
 
 

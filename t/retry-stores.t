@@ -48,6 +48,10 @@ $zones .= "slidewin_zone x\$arg_k zone=short_x:1m rate=$short algorithm=log
                          store=cluster;
            slidewin_zone \$arg_k zone=costs:1m rate=10r/10d algorithm=log
                          store=a;
+           slidewin_zone \$arg_k zone=costs_local:1m rate=10r/10d algorithm=log
+                         store=local;
+           slidewin_zone \$arg_k zone=brief:1m rate=1r/2s algorithm=log
+                         store=local;
            slidewin_zone \$arg_k zone=closed:1m rate=5r/h store=away
                          on_error=closed;
            slidewin_zone \$arg_k zone=open:1m rate=5r/h store=away
@@ -72,7 +76,26 @@ my %limits = (
                      slidewin zone=long_a delay=1h;',
     'use' => 'slidewin zone=short_local;',
     'pass' => 'slidewin zone=long_local; error_page 404 /page?k=$arg_k;',
+    'brief' => 'slidewin zone=brief;',
 );
+
+# after an internal redirect
+my $then = '';
+
+for (['both', 'zone=long_local', 'zone=long_local', 'zone=short_local'],
+     ['dry', 'zone=long_local', 'zone=long_local cost=3 dry_run',
+      'zone=short_local'],
+     ['wait', 'zone=long_local', 'zone=brief delay=10s'],
+     map({ (["part-$_", "zone=$_", "zone=$_ cost=4"],
+            ["use-$_", "zone=$_ cost=0", "zone=$_ cost=\$arg_c"]) }
+         qw(costs costs_local)))
+{
+    my ($name, $first, @second) = @$_;
+    $then .= "location = /then-$name { slidewin $first;
+                                       try_files '' /to-$name?\$args; }
+              location = /to-$name { "
+             . join(' ', map { "slidewin $_;" } @second) . " empty_gif; }\n";
+}
 
 my $away = SlidewinRedis->start;
 
@@ -88,6 +111,7 @@ END
     add_header X-Zone \$slidewin_zone always;
     location /pass/ { alias nowhere/; $limits{pass} }
     location = /page { slidewin zone=short_local; empty_gif; }
+    $then
     @{[map { "location = /$_ { $limits{$_} empty_gif; }\n" }
        grep { $_ ne 'pass' } sort keys %limits]}
 END
@@ -174,6 +198,46 @@ for my $way (qw(delay-one delay-both)) {
 $k = 'k' . ++$fresh;
 $client->get("/use?k=$k");
 is_long($client->get("/pass/?k=$k"), 'refused after an internal redirect');
+
+for my $way (qw(both dry)) {
+    $k = 'k' . ++$fresh;
+    $client->get("/use?k=$k");
+    is_long($client->get("/then-$way?k=$k"),
+            "$way: where a limit is met twice, and another refuses");
+}
+
+# who waits after one is not told to have been rejected by its limit
+
+$k = 'k' . ++$fresh;
+$client->get("/brief?k=$k");
+{
+    my $answer = $client->get("/then-wait?k=$k");
+
+    is($answer->{status}, 200, 'one waits after an internal redirect');
+    is($answer->{header}{'x-status'}, 'DELAYED', '... and is told so');
+    is(retry($answer), '-', '... and of no time');
+    is(scalar($nginx->errors(qr/rejecting .* \/then-wait/)), 0,
+       '... nor is the log');
+}
+
+# it comes back for all of its cost, not for what was missing: of ten, three
+# leave first, but one of the others is its own, and it needs four
+
+for my $zone (qw(costs costs_local)) {
+    $k = 'k' . ++$fresh;
+    $client->get("/to-use-$zone?k=$k&c=3");
+    SlidewinNginx::nap(3);
+
+    my $since = SlidewinNginx::now();
+    $client->get("/to-use-$zone?k=$k&c=6");
+
+    my $answer = $client->get("/then-part-$zone?k=$k");
+
+    is($answer->{status}, 429, "$zone: the rest of a cost is refused");
+    cmp_ok(retry($answer), '>=',
+           10 * 86400 - int(SlidewinNginx::now() - $since) - 1,
+           '... and told when there is room for all of it');
+}
 
 # a Redis that does not answer
 
