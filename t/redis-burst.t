@@ -169,4 +169,30 @@ is($nginx->get('/open?k=next')->{header}{'x-source'}, 'redis',
    '... and is asked');
 $nginx->stop;
 
+
+# A Redis that answers on and on, but not the last of a crowd in time: behind so
+# many that were answered, that says nothing about Redis.
+
+my $nth = 0;
+
+$fake = SlidewinFake->start(modes => { crowd => sub {
+    my ($c, $command) = @_;
+
+    $nth++;
+    $c->pause(0.6 * $timeout) if $nth == 200;
+    $c->pause(0.75 * $timeout) if $nth == 300;
+    $c->send($c->answer($command));
+} });
+start($fake->url, timeout => "${timeout}s");
+
+is(told(burst(4, sub { "/open?k=crowd.$_[0]" })), '200 x299, 503 x213',
+   '512 are sent at once and 299 answered in time: on_error=open lets no other '
+   . 'pass');
+like(lines(), qr/ is asked for more than it can answer: "a check was not answ/,
+     '... and the log says why');
+unlike(lines(), qr/ is (?:lost|not asked)| failed/, '... for Redis is well');
+is($nginx->get('/open?k=next')->{header}{'x-source'}, 'redis',
+   '... and is asked');
+$nginx->stop;
+
 done_testing();
