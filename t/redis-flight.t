@@ -14,7 +14,7 @@ my $fake = SlidewinFake->start;
 my $faults = SlidewinFaults->start(
     url => $fake->url, redis => 'timeout=60s', connections => 4096,
     main => 'worker_rlimit_nofile 8192;',
-    http => 'slidewin_zone $arg_k zone=many:1m rate=1000r/h algorithm=log;',
+    http => 'slidewin_zone $arg_k zone=many:1m rate=1000r/h;',
     server => 'location = /many { slidewin zone=many; empty_gif; }');
 my $nginx = $faults->nginx;
 
