@@ -75,8 +75,8 @@ struct ngx_http_slidewin_call_s {
  * give_back uncounts what take counted, each at its verdict's stamp.
  *
  * All return NGX_OK when done, NGX_AGAIN when done will be called, or NGX_ERROR
- * with nothing changed.  take may also return NGX_BUSY, as may be said to done:
- * the store is well and nothing is changed, but there are too many to ask it.
+ * with nothing changed.  take may also return NGX_BUSY, with nothing changed,
+ * as may be said to done: the store is well, but there are too many to ask it.
  *
  * cancel    forgets a call that was left waiting: done is not called.  It may
  *           have been counted or not, as when a client leaves a moment later.

@@ -17,6 +17,9 @@
 /* room for the name of a check, by one policy or two */
 #define NGX_HTTP_SLIDEWIN_REDIS_CALL_NAME   256
 
+/* a Redis that answers as many in time is well: what comes after is a crowd */
+#define NGX_HTTP_SLIDEWIN_REDIS_CALL_CROWD  64
+
 /* records kept for the next calls */
 #define NGX_HTTP_SLIDEWIN_REDIS_CALL_SPARE  1024
 
@@ -43,7 +46,7 @@ static void ngx_http_slidewin_redis_call_event(ngx_event_t *ev);
 static ngx_int_t ngx_http_slidewin_redis_call_give_up(
     ngx_http_slidewin_redis_call_t *rcall);
 static void ngx_http_slidewin_redis_call_late(
-    ngx_http_slidewin_redis_call_t *rcall);
+    ngx_http_slidewin_redis_call_t *rcall, ngx_uint_t crowd);
 static void ngx_http_slidewin_redis_call_stay(
     ngx_http_slidewin_redis_call_t *rcall);
 static void ngx_http_slidewin_redis_call_yield(
@@ -397,6 +400,7 @@ ngx_http_slidewin_redis_call_sent(ngx_http_slidewin_redis_call_t *rcall,
 {
     rcall->sent = 1;
     rcall->sent_at = now;
+    rcall->worked = rcall->node->worked;
 
     if (!rcall->dated) {
         rcall->dated = 1;
@@ -604,14 +608,18 @@ ngx_http_slidewin_redis_call_overdue(ngx_http_slidewin_redis_call_t *rcall)
 
 /*
  * Redis is judged by what was sent, and by the one that was: those that go with
- * it, that follow it or that stand in line say nothing about Redis.
+ * it, that follow it or that stand in line say nothing about Redis.  Answers
+ * come in order: what was answered since stood before it, and if that is a
+ * crowd that was answered in time, Redis is well.
  */
 
 static ngx_int_t
 ngx_http_slidewin_redis_call_give_up(ngx_http_slidewin_redis_call_t *rcall)
 {
+    ngx_uint_t                       crowd;
     ngx_http_slidewin_redis_node_t  *node;
 
+    static const char  late[] = "a check was not answered within the timeout";
     static const char  unsent[] = "a check was not sent within the timeout";
 
     node = rcall->node;
@@ -622,12 +630,21 @@ ngx_http_slidewin_redis_call_give_up(ngx_http_slidewin_redis_call_t *rcall)
     }
 
     if (rcall->sent) {
+        crowd = (node->worked - rcall->worked
+                 >= NGX_HTTP_SLIDEWIN_REDIS_CALL_CROWD);
 
         if (rcall->times) {
-            ngx_http_slidewin_redis_call_late(rcall);
+            ngx_http_slidewin_redis_call_late(rcall, crowd);
         }
 
-        return NGX_ERROR;
+        if (!crowd) {
+            return NGX_ERROR;
+        }
+
+        ngx_http_slidewin_redis_node_odd(node,
+                                         ngx_http_slidewin_redis_crowded,
+                                         late, sizeof(late) - 1);
+        return NGX_BUSY;
     }
 
     if (!ngx_http_slidewin_redis_conn_open(&node->conn)) {
@@ -651,7 +668,8 @@ ngx_http_slidewin_redis_call_give_up(ngx_http_slidewin_redis_call_t *rcall)
  */
 
 static void
-ngx_http_slidewin_redis_call_late(ngx_http_slidewin_redis_call_t *rcall)
+ngx_http_slidewin_redis_call_late(ngx_http_slidewin_redis_call_t *rcall,
+    ngx_uint_t crowd)
 {
     int64_t                          timeout;
     ngx_queue_t                      followers;
@@ -672,7 +690,7 @@ ngx_http_slidewin_redis_call_late(ngx_http_slidewin_redis_call_t *rcall)
 
     timeout = (int64_t) node->redis->timeout * 1000;
 
-    if (!rcall->amends
+    if (!rcall->amends && !crowd
         && ngx_http_slidewin_clock_us() - rcall->sent_at >= timeout)
     {
         ngx_http_slidewin_redis_node_failed(node, late, sizeof(late) - 1);

@@ -41,6 +41,7 @@ typedef struct {
     uint32_t                         hash;
     ngx_uint_t                       times;     /* with its passengers */
     ngx_uint_t                       amended;   /* changes sent before it */
+    ngx_uint_t                       worked;    /* the node's, when sent */
     ngx_http_slidewin_redis_node_t  *node;
     ngx_http_slidewin_call_t        *call;      /* NULL: nobody waits */
     ngx_http_slidewin_redis_verb_e   verb;

@@ -94,7 +94,8 @@ ngx_http_slidewin_redis_deadline_leave(ngx_http_slidewin_redis_call_t *rcall)
 /*
  * One that is given up may end others, and let new ones be asked.  The time is
  * read: the one nginx caches is as old as the turn.  It may be this worker that
- * was late: what has arrived is read before a call is given up.
+ * was late: what has arrived is read before a call is given up, and may make
+ * room for one that stands in line.
  */
 
 static void
@@ -121,7 +122,7 @@ ngx_http_slidewin_redis_deadlines_due(ngx_event_t *ev)
 
         c = &rcall->node->conn;
 
-        if (rcall->sent && c->emptied < rcall->due) {
+        if (c->emptied < rcall->due) {
             ngx_http_slidewin_redis_conn_read(c);
             continue;
         }

@@ -169,6 +169,8 @@ ngx_http_slidewin_redis_node_failed(ngx_http_slidewin_redis_node_t *node,
 void
 ngx_http_slidewin_redis_node_worked(ngx_http_slidewin_redis_node_t *node)
 {
+    node->worked++;
+
     ngx_http_slidewin_redis_conn_proven(&node->conn);
 
     if (sw_breaker_success(&node->breaker)) {

@@ -56,6 +56,7 @@ typedef struct {
     ngx_uint_t                         flight;     /* of both: sent */
     ngx_uint_t                         late;       /* of those: given up */
     int64_t                            answered;   /* us, the last of them */
+    ngx_uint_t                         worked;     /* checks, in time */
     int64_t                            watched;    /* us, when the last of the
                                                     * late ones was sent */
     ngx_event_t                        watch;

@@ -169,4 +169,58 @@ is($nginx->get('/open?k=next')->{header}{'x-source'}, 'redis',
    '... and is asked');
 $nginx->stop;
 
+
+# The same with a worker that stands still when the second 1024 are answered:
+# what has arrived is read before a check that stands in line is given up.
+
+$fake = SlidewinFake->start;
+start($fake->url, timeout => "${timeout}s");
+$fake->mode('hold');
+
+$before = $fake->checks;
+@clients = burst(24, sub { "/open?k=still.$_[0]" });
+
+ok(SlidewinNginx::until_true(sub {
+    $fake->checks - $before >= 1024;
+}, 20 * $patience), '1024 are asked for');
+SlidewinNginx::nap($timeout / 2);
+$fake->release;
+ok(SlidewinNginx::until_true(sub {
+    $fake->checks - $before >= 2048;
+}, 20 * $patience), '... and another 1024 when they are answered');
+kill 'STOP', $worker;
+$fake->mode('well');
+$fake->release;
+SlidewinNginx::nap($timeout / 2 + 0.5);
+kill 'CONT', $worker;
+is(told(@clients), '200 x3072', '... and the rest, when the worker goes on');
+is(lines(), '', '... for nobody else was late');
+$nginx->stop;
+
+
+# A Redis that answers on and on, but not the last of a crowd in time: behind so
+# many that were answered, that says nothing about Redis.
+
+my $nth = 0;
+
+$fake = SlidewinFake->start(modes => { crowd => sub {
+    my ($c, $command) = @_;
+
+    $nth++;
+    $c->pause(0.6 * $timeout) if $nth == 200;
+    $c->pause(0.75 * $timeout) if $nth == 300;
+    $c->send($c->answer($command));
+} });
+start($fake->url, timeout => "${timeout}s");
+
+is(told(burst(4, sub { "/open?k=crowd.$_[0]" })), '200 x299, 503 x213',
+   '512 are sent at once and 299 answered in time: on_error=open lets no other '
+   . 'pass');
+like(lines(), qr/ is asked for more than it can answer: "a check was not answ/,
+     '... and the log says why');
+unlike(lines(), qr/ is (?:lost|not asked)| failed/, '... for Redis is well');
+is($nginx->get('/open?k=next')->{header}{'x-source'}, 'redis',
+   '... and is asked');
+$nginx->stop;
+
 done_testing();
