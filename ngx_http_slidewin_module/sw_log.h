@@ -14,6 +14,7 @@
 /* the time to count at, SW_STALE if the clock went back too far for that */
 int64_t sw_log_advance(sw_log_t *log, int64_t window, int64_t now);
 
+int sw_log_idle(const sw_log_t *log, int64_t window, int64_t now);
 int64_t sw_log_used(const sw_log_t *log, int64_t window, int64_t now);
 int64_t sw_log_wait(const sw_log_t *log, const sw_policy_t *policy,
     int64_t now, int64_t cost);
