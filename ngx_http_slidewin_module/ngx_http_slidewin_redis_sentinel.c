@@ -679,7 +679,7 @@ ngx_http_slidewin_redis_guard_answered(ngx_http_slidewin_redis_guard_t *guard,
 
     if (s->reported) {
         s->reported = 0;
-        ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "slidewin redis \"sentinels of %V\" is back",
                       &s->master);
     }

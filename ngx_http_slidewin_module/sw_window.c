@@ -408,6 +408,10 @@ sw_window_give_back(sw_state_t *state, const sw_policy_t *policy,
 int
 sw_window_idle(const sw_state_t *state, int64_t now)
 {
+    if (state->algorithm == SW_LOG) {
+        return sw_log_idle(&state->u.log, state->window, now);
+    }
+
     return sw_state_used(state, now) == 0;
 }
 

@@ -179,7 +179,7 @@ is(scalar($faults->nginx->errors(qr/\[error\] .*sentinels of mymaster/)), 1,
 
 @guards = map { SlidewinFake->start(modes => \%modes, mode => 'knows',
                                     port => $ports{$_}) } 0 .. 2;
-ok($faults->nginx->logged(qr/slidewin redis "sentinels of mymaster" is back/, 20),
+ok($faults->nginx->logged(qr/\[error\] .*"sentinels of mymaster" is back/, 20),
    '... they are back');
 
 $other->command('CONFIG', 'RESETSTAT');

@@ -18,6 +18,7 @@ static const char *zero_counts_nothing(sw_algorithm_e algorithm);
 static const char *give_back_restores(sw_algorithm_e algorithm);
 static const char *give_back_is_bounded(sw_algorithm_e algorithm);
 static const char *idle_is_as_new(sw_algorithm_e algorithm);
+static const char *idle_looks_at_no_entry(sw_algorithm_e algorithm);
 static const char *new_is_as_empty(sw_algorithm_e algorithm);
 static const char *later_is_the_same(sw_algorithm_e algorithm);
 
@@ -42,6 +43,9 @@ static const property_t  properties[] = {
       "no stamp gives back more than is there", SW_COUNTER },
     { idle_is_as_new,
       "idle if and only if a new state decides the same", SW_COUNTER },
+    { idle_looks_at_no_entry,
+      "how many entries have left is nothing to who asks if it is idle",
+      SW_LOG },
     { new_is_as_empty,
       "a client never seen is told what an empty state is", SW_COUNTER },
     { later_is_the_same,
@@ -474,6 +478,36 @@ idle_is_as_new(sw_algorithm_e algorithm)
 
     client_free(&client);
     client_free(&fresh);
+
+    return what;
+}
+
+
+/* a zone that makes room asks it of several, with its lock held */
+
+static const char *
+idle_looks_at_no_entry(sw_algorithm_e algorithm)
+{
+    int              idle;
+    int64_t          now;
+    client_t         client;
+    const char      *what;
+    sw_log_entry_t  *entries;
+
+    what = NULL;
+    now = wander(&client, algorithm, STEPS);
+
+    entries = client.state->u.log.entries;
+    idle = sw_window_idle(client.state, now);
+
+    client.state->u.log.entries = NULL;
+
+    if (sw_window_idle(client.state, now) != idle) {
+        what = fail(&client, now, "idle or not by its entries");
+    }
+
+    client.state->u.log.entries = entries;
+    client_free(&client);
 
     return what;
 }
