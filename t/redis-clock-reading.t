@@ -62,6 +62,15 @@ sub asked {
 
 sub known { return grep { $_ ne 'none' } @_ }
 
+# a machine that is busy may take a while to a reading that is good enough
+sub gets_known {
+    my ($redis, $nginx, $name) = @_;
+
+    return ok(SlidewinNginx::until_true(sub {
+        return scalar known(asked($redis, sub { checks($nginx, 0.2) }));
+    }, 30), "$name: then the time is known");
+}
+
 sub too_far { return join ' ', grep { $_ > $error } known(@_) }
 
 my $nth = 0;
@@ -99,7 +108,7 @@ sub checks {
     });
 
     is(too_far(@ahead), '', 'TLS: a slow handshake does not move the clock');
-    cmp_ok(scalar known(@ahead), '>', 0, 'TLS: then the time is known');
+    gets_known($redis, $nginx, 'TLS');
     $nginx->stop;
     $redis->remove;
 }
@@ -121,7 +130,7 @@ my @ahead = asked($redis, sub {
 });
 
 is(too_far(@ahead), '', 'a Redis that stood still does not move the clock');
-cmp_ok(scalar known(@ahead), '>', 0, 'then the time is known');
+gets_known($redis, $nginx, 'connected again');
 
 # the same of one that asks again, on a connection it has
 

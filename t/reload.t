@@ -86,8 +86,8 @@ for my $algorithm (qw(counter fixed strict)) {
 
     $nginx->reload(http => zone('4r/40d', $more));
     my $answer = $nginx->get("/a?k=$algorithm");
-    is("$answer->{status}, $answer->{header}{'x-estimate'}", '429, 4',
-       "$algorithm: at most the new limit");
+    is("$answer->{status}, $answer->{header}{'x-estimate'}", '429, 9',
+       "$algorithm: the longer window again, with all that was used");
 }
 
 $nginx->reload(http => zone('10r/40d', 'algorithm=strict slices=16'));
