@@ -155,6 +155,7 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
         }
 
         ctx->rejected = 1;
+        ngx_http_slidewin_delay_leave(ctx);
     }
 
     ctx->deciding = 0;
