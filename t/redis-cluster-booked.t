@@ -128,7 +128,7 @@ sub start {
         connections => 4096,
         http => "slidewin_redis redis-cluster://127.0.0.1:$port{a},"
                 . "127.0.0.1:$port{b} timeout=$timeout connect_timeout=60s;
-                 slidewin_zone \$arg_k zone=one:1m rate=1000000r/h
+                 slidewin_zone \$arg_k zone=one:1m rate=100000r/h
                                algorithm=log on_error=closed;",
         server => 'add_header X-Source $slidewin_source always;
                    location = /status { stub_status; }
