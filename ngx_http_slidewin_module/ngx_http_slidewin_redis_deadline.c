@@ -53,12 +53,16 @@ ngx_http_slidewin_redis_deadline_set(ngx_http_slidewin_redis_call_t *rcall,
 
     ngx_queue_insert_tail(&redis->deadlines, &rcall->deadline);
 
-    /* behind what writes the connection, which was posted before */
-
     if (!redis->written.posted) {
         redis->writing = now;
-        ngx_post_event(&redis->written, &ngx_posted_events);
+
+    } else if (rcall->sent) {
+        ngx_delete_posted_event(&redis->written);
     }
+
+    /* behind what writes the connection, which was posted before */
+
+    ngx_post_event(&redis->written, &ngx_posted_events);
 }
 
 

@@ -99,4 +99,62 @@ is(join('', $nginx->errors(qr/slidewin redis/)), '',
 $h2->{c}->close;
 $nginx->stop;
 
+# Slow work when answers are heard, behind one who only follows a check and
+# before what the turn has to send.
+
+my $fake = SlidewinFake->start;
+
+$port = SlidewinRedis::free_port();
+$nginx = SlidewinNginx->start(
+    http => "slidewin_redis @{[$fake->url]} timeout=@{[$timeout * 1000]}ms
+                            connect_timeout=20s;
+             slidewin_zone \$arg_k zone=one:1m rate=5r/h algorithm=log
+                           on_error=closed;
+             map \$arg_x \$slow { '~^(a+)+\$' 1; }
+             server {
+                 listen 127.0.0.1:$port http2;
+                 location = /late { slidewin zone=one; empty_gif;
+                                    add_header X-Slow \$slow; }
+                 location = /check { slidewin zone=one; empty_gif; }
+             }",
+    server => 'location = /check { slidewin zone=one; empty_gif; }');
+
+ok(SlidewinNginx::until_true(\&decided, 20 * $patience), 'Redis is asked');
+
+my ($worker) = $nginx->workers;
+my ($one, $two) = map { SlidewinHTTP2->new($port) } 1 .. 2;
+my $before = $fake->checks;
+
+$_->sync for $one, $two;
+$fake->mode('hold');
+
+$one->send(map { ($one->compose("/late?k=slow.$_&x=" . 'a' x 19 . 'b'))[1] }
+           1 .. $n);
+
+my $leader = $one->request('/check?k=hot');
+
+ok(SlidewinNginx::until_true(sub { $fake->checks - $before > $n },
+                             20 * $patience), 'checks are under way');
+kill 'STOP', $worker;
+
+my $follower = $one->request('/check?k=hot');
+
+$fake->release(first => $n);
+SlidewinNginx::nap(0.1);
+
+my $check = $two->request('/check?k=sent');
+
+$fake->mode('well');
+kill 'CONT', $worker;
+SlidewinNginx::nap(0.1);
+$fake->release;
+
+is(SlidewinNginx::tally(map { $_->{status} } $one->answers($leader, $follower),
+                        $two->answers($check)),
+   '200 x3', 'slow work before the turn sends a check: Redis decides');
+is(join('', $nginx->errors(qr/slidewin redis/)), '',
+   'and there is nothing to log');
+$_->{c}->close for $one, $two;
+$nginx->stop;
+
 done_testing();
