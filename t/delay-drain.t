@@ -32,7 +32,7 @@ my %conf = (
     # lines that are left out of the log are in it at debug; nothing else is
     http => 'error_log logs/error.log debug_mail;
              slidewin_log_level warn key=on;
-             slidewin_redis ' . $redis->unix_url . " timeout=20s;
+             slidewin_redis ' . $redis->unix_url . " timeout=20s connect_timeout=10s;
              slidewin_zone \$arg_k zone=large:1m rate=1000r/d algorithm=log;
              slidewin_zone \$arg_k zone=small:1m rate=50r/d algorithm=log;
              slidewin_zone \$arg_k zone=here:1m rate=1000r/d algorithm=log

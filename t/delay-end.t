@@ -17,7 +17,7 @@ my %conf = (
     workers => 1,
     # lines that are left out of the log are in it at debug; nothing else is
     http => 'error_log logs/error.log debug_mail;
-             slidewin_redis ' . $redis->unix_url . ' timeout=5s;
+             slidewin_redis ' . $redis->unix_url . ' timeout=5s connect_timeout=10s;
              slidewin_log_level warn;
              slidewin_zone $arg_k zone=local:1m rate=1r/2s algorithm=log
                            store=local;

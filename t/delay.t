@@ -59,7 +59,7 @@ END
 my $nginx = SlidewinNginx->start(
     # lines that are left out of the log are in it at debug; nothing else is
     http => 'error_log logs/error.log debug_mail;
-             slidewin_redis unix:' . $redis->path . " timeout=5s;\n$zones",
+             slidewin_redis unix:' . $redis->path . " timeout=5s connect_timeout=10s;\n$zones",
     server => "add_header X-Source \$slidewin_source always;
                add_header X-Latency \$slidewin_latency always;
                add_header X-Zone \$slidewin_zone always;
