@@ -174,28 +174,28 @@ void
 sw_state_turn(sw_any_state_t *own, sw_any_state_t *longer,
     const sw_policy_t *policy, int64_t now)
 {
+    int          alike;
     int64_t      used, held;
     sw_policy_t  other;
 
     used = sw_state_used(&own->state, now);
     held = longer->state.window ? sw_state_used(&longer->state, now) : 0;
 
-    if (own->state.algorithm != policy->algorithm
-        || (policy->algorithm == SW_STRICT
-            && own->state.slices != policy->slices))
-    {
-        longer->state.window = 0;
+    alike = (own->state.algorithm == policy->algorithm
+             && (policy->algorithm != SW_STRICT
+                 || own->state.slices == policy->slices));
 
-    } else if (longer->state.window
-               && longer->state.window == policy->window)
+    if (alike && longer->state.window
+        && longer->state.window == policy->window)
     {
         *own = *longer;
         longer->state.window = 0;
 
         sw_window_raise(&own->state, policy, now, sw_max(used - held, 0));
         return;
+    }
 
-    } else if (own->state.window > policy->window && used > 0) {
+    if (alike && own->state.window > policy->window && used > 0) {
 
         if (held == 0 || longer->state.window < own->state.window) {
             *longer = *own;
@@ -205,7 +205,7 @@ sw_state_turn(sw_any_state_t *own, sw_any_state_t *longer,
             sw_window_raise(&longer->state, &other, now, used - held);
         }
 
-    } else if (held == 0 || longer->state.window < policy->window) {
+    } else if (!alike || held == 0 || longer->state.window < policy->window) {
         longer->state.window = 0;
     }
 
