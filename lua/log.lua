@@ -7,8 +7,8 @@
 --
 -- Of a long log (L) the first cut entries are turned: the oldest of them is
 -- behind as many as turn says, so that a new one can take the place of one that
--- has left. The oldest has left in any case, and no base is needed: in its place
--- are cut and turn. Only the beginning of such a log is read, and the places
+-- has left. The oldest has left in any case, and no base is needed: cut and turn
+-- are in its place. Only the beginning of such a log is read, and the places
 -- that are looked at; what is written is the new entry and the head.
 
 local HEAD, ENTRY, CUT = '<c1I4I6I6', '<I6I6', 2 ^ 20

@@ -1,4 +1,4 @@
--- Not a script: what takes put in the place of "-- turn.lua", after carried.lua.
+-- Not a script: what takes put in the place of "-- turn.lua", after carried.
 --
 -- A value of a counter, fixed or strict is the state of one window, and behind
 -- it that of a longer one, which is kept while it counts: a shorter window
