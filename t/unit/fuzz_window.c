@@ -258,7 +258,13 @@ change(client_t *client, model_t *model, const sw_policy_t *policy,
 
     model->policy = *policy;
 
-    /* a log learns of its new window when it is brought to a time */
+    /* what a log keeps for a longer window than it is asked for may merge */
+
+    if (policy->algorithm == SW_LOG
+        && policy->window != client->state->window)
+    {
+        client->room = client->state->u.log.room;
+    }
 
     (void) client_admits(client, now, 0);
     (void) model_bring(model, now);
@@ -290,7 +296,7 @@ check(client_t *client, model_t *model, int64_t now, int64_t cost,
         fuzz_check(v->remaining <= wanted.remaining);
         fuzz_check(v->admitted <= wanted.admitted);
         fuzz_check(v->retry == SW_NEVER || v->retry >= wanted.retry);
-        fuzz_check(v->reset <= client->policy.window);
+        fuzz_check(v->reset <= client->policy.window + v->stamp - now);
         fuzz_check(client->state->u.log.count <= client->room);
         return;
     }
