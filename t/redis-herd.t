@@ -8,6 +8,7 @@ use SlidewinCerts;
 use SlidewinFake;
 use SlidewinNginx;
 use SlidewinPeer;
+use SlidewinPreload;
 use SlidewinRedis;
 use Test::More;
 
@@ -124,5 +125,49 @@ is(scalar @after, $cuts, 'cut again and again: it comes back each time');
 cmp_ok($after[$cuts / 2], '>=', 0.004, '... after some time');
 is(join(' ', %told), "200 $cuts", '... and every request was decided');
 $nginx->stop(name => 'cut again and again');
+
+
+# One that stays away for long is asked for less and less: each time after half
+# of five seconds at least.
+
+my $clock = SlidewinPreload->monotonic;
+
+$fake = SlidewinFake->start(mode => 'away', modes => {
+    away => { accept => sub { $_[0]->fin } },
+});
+$nginx = SlidewinNginx->start(
+    env => $clock->env,
+    main => join('', map { "env $_;\n" } sort keys %{$clock->env}),
+    http => "slidewin_redis @{[$fake->url]};"
+            . 'slidewin_zone $arg_k zone=one:1m rate=2r/h on_error=closed;',
+    server => 'location = /t { slidewin zone=one; empty_gif; }');
+
+my $client = $nginx->client;
+my $offset = 0;
+
+# so many seconds of the worker's, half of one at a time; how many attempts
+sub attempts {
+    my ($seconds) = @_;
+    my $before = $fake->accepts;
+
+    for (1 .. 2 * $seconds) {
+        $clock->set($offset += 0.5);
+        $client->get('/free') for 1 .. 3;
+        SlidewinNginx::nap(0.005);
+    }
+
+    return $fake->accepts - $before;
+}
+
+cmp_ok(attempts(30), '>', 5, 'away: it is asked for');
+
+my $since = SlidewinNginx::now();
+my $attempts = attempts(120);
+
+cmp_ok($attempts, '>', 5, '... and asked for');
+cmp_ok($attempts, '<=', 1 + (120 + SlidewinNginx::now() - $since) / 2.5,
+       '... but not so often');
+$client->close;
+$nginx->stop(name => 'away');
 
 done_testing();
