@@ -209,6 +209,18 @@ $nginx->reload(http => zone('10r/40d', 'algorithm=log'),
 is(tally($nginx->status('/a?k=1', 11)), '200 x10, 429 x1',
    'a zone that was away: counted anew');
 
+
+# a list of those who are not limited is no other key: it is in force at once,
+# and the others have what they had
+
+$nginx->reload(http => zone('10r/40d', 'algorithm=log')
+                       . 'map $arg_from $limited { default 1; office 0; }',
+               server => 'location = /a { slidewin zone=a if=$limited;
+                                          empty_gif; }');
+is(tally($nginx->status('/a?k=1&from=office', 3)), '200 x3',
+   'a list of those who are not limited');
+is(tally($nginx->status('/a?k=1', 2)), '429 x2', '... the others are');
+
 $nginx->stop(name => 'key and size', allow => $refusal);
 
 
