@@ -1,8 +1,8 @@
 -- Not a script: what takes put in the place of "-- carried.lua", after log.lua.
 --
 -- Units that a value of another window or algorithm, or of a clock that stepped
--- far back, still holds, rounded up: they are carried over as though taken now,
--- up to the limit. nil if the value is none of ours. A log has the times, and
+-- far back, still holds, rounded up, at most a limit: they are carried over as
+-- though taken now. nil if the value is none of ours. A log has the times, and
 -- goes by the window there is now.
 --
 -- Second, whether the value is of a time to come: it has to be written anew even
@@ -14,7 +14,7 @@ local function carried(key, text, now, limit, window)
     local unpack, floor, max = struct.unpack, math.floor, math.max
     local kind, used, ahead = text:sub(1, 1), 0
 
-    -- one of a longer window stands behind it
+    -- one of another window stands behind it
 
     local size = kind == 's' and #text > 12 and 19 + 7 * text:byte(6) or 25
 
@@ -35,8 +35,15 @@ local function carried(key, text, now, limit, window)
         end
         ahead = past < -1
         local gone = past >= 0 and now % w or 0
-        used = kind == 'f' and curr
-               or floor((prev * (w - gone) + curr * w + w - 1) / w)
+
+        -- the quotient of two doubles may be rounded up to the next unit
+        used = curr
+        if kind == 'c' and prev > 0 then
+            used = floor(prev * (w - gone) / w) + curr
+            if (used - curr) * w < prev * (w - gone) then
+                used = used + 1
+            end
+        end
 
     elseif kind == 's' and #text > 12 then
         local _, w, n, index = unpack('<c1I4BI6', text)

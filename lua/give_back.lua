@@ -76,45 +76,62 @@ local function give_back_log(key, cost, stamp)
     end)
 end
 
--- The state of that window, which may stand behind that of a shorter one.
+-- A state with so many units less, and how many that were; nil if it is none.
 
-local function without(text, kind, w, n, cost, stamp)
-    local size = kind == 's' and 19 + 7 * n or 25
-    local from = 0
-
-    if #text ~= size and #text ~= 2 * size then
-        return nil
-    end
-    if #text > size and unpack('<I4', text, 2) ~= w then
-        from = size
-    end
-
-    local k, v, m, index = unpack('<c1I4BI6', text, from + 1)
+local function less(text, kind, n, cost, stamp)
+    local k, w, m, index = unpack('<c1I4BI6', text)
     local at
 
-    if k ~= kind or v ~= w then
+    if k ~= kind or w == 0 then
         return nil
     end
 
     if kind == 's' then
         local taken = min(floor(stamp * n / w), index)
         if m ~= n or taken < index - n then
-            return nil
+            return text, 0
         end
-        at = from + 13 + 7 * (taken % (n + 1))
+        at = 13 + 7 * (taken % (n + 1))
     else
         local taken = floor(stamp / w)
-        index = unpack('<I6', text, from + 6)
+        index = unpack('<I6', text, 6)
         if taken < index - 1 then
-            return nil
+            return text, 0
         end
-        at = from + (taken < index and 12 or 19)
+        at = taken < index and 12 or 19
     end
 
     local units = unpack('<I7', text, at)
+    cost = min(cost, units)
 
-    return text:sub(1, at - 1) .. pack('<I7', units - min(cost, units))
-           .. text:sub(at + 7)
+    return text:sub(1, at - 1) .. pack('<I7', units - cost)
+           .. text:sub(at + 7), cost
+end
+
+-- The state of that window, whether it is the first or the one behind it. The
+-- other has counted what that one still has of it, or was made of it.
+
+local function without(text, kind, w, n, cost, stamp)
+    local size = kind == 's' and 19 + 7 * n or 25
+    local own, other = text:sub(1, size), text:sub(size + 1)
+
+    if #own ~= size or other ~= '' and #other ~= size then
+        return nil
+    end
+
+    if unpack('<I4', own, 2) == w then
+        own, cost = less(own, kind, n, cost, stamp)
+        if own and other ~= '' then
+            other = less(other, kind, n, cost, stamp)
+        end
+    elseif other ~= '' and unpack('<I4', other, 2) == w then
+        other, cost = less(other, kind, n, cost, stamp)
+        own = other and less(own, kind, n, cost, stamp)
+    else
+        return nil
+    end
+
+    return own and other and own .. other
 end
 
 for i, key in ipairs(KEYS) do

@@ -58,25 +58,22 @@ local function look_log(key, text, now, limit, w)
 
     p.total = p.last - p.before
 
-    -- for which window it is kept from now on, if something is counted
-
-    local age = 2 * (time - p.since)
+    -- It is kept for the longest window that was asked for since it was last
+    -- empty, and its key lives for two of them, from time to time renewed.
 
     if p.last == p.base then
         p.count, p.base, p.last, p.before, p.newest = 0, 0, 0, 0, 0
         p.first, p.kept, p.cut, p.turn = 1, 1, 0, 0
         p.window, p.renew = w, true
-    elseif w > v or w == v and age >= w or w < v and age >= 3 * v then
-        p.window, p.renew = w, true
+    elseif w > v or 2 * (time - p.since) >= v then
+        p.window, p.renew = math.max(v, w), true
         -- what a longer window refuses has to be there for as long
         if w > v and p.moved == nil then
             p.moved = false
         end
-        p.kept, p.base = p.first, p.before
-    elseif w < v then
-        p.longer = 2 * w + age > 4 * v
-        p.crowded = p.count - p.kept > 2 * math.max(limit, SHORT)
     end
+
+    p.crowded = w < v and p.count - p.kept > 2 * math.max(limit, SHORT)
 
     return p
 end
@@ -102,7 +99,7 @@ local function write_log(p, units)
     local added = units > 0 and struct.pack(ENTRY, p.time, p.last + units) or ''
     local live = p.count - p.kept + 1
 
-    if p.count < SHORT and not p.renew and not p.longer then
+    if p.count < SHORT and not p.renew then
         redis.call('APPEND', p.key, added)
         return
     end
@@ -137,7 +134,7 @@ local function write_log(p, units)
 
         all = struct.pack(HEAD, 'l', p.window, p.since, base) .. all
 
-        if p.renew or p.longer then
+        if p.renew then
             redis.call('SET', p.key, all, 'PX', 2 * p.window)
         else
             redis.call('SET', p.key, all, 'KEEPTTL')
@@ -170,7 +167,7 @@ local function write_log(p, units)
             and struct.pack(HEAD, 'L', p.window, p.since, p.cut * CUT + p.turn)
             or struct.pack(HEAD, 'l', p.window, p.since, p.first_base))
     end
-    if p.renew or p.longer then
+    if p.renew then
         redis.call('PEXPIRE', p.key, 2 * p.window)
     end
 end

@@ -34,7 +34,7 @@
 --   c, f  window, index, previous, current
 --   s     window, slices, index, units of slices + 1 slots
 --   l     as log.lua has it
--- Behind those of c, f and s may be another of a longer window, see turn.lua.
+-- Behind those of c, f and s may be one of another window, see turn.lua.
 -- The arithmetic is that of sw_window.c, in doubles that stay below 2^53 and so
 -- are exact.
 
@@ -52,7 +52,7 @@ local function tool(name)
         -- ends.lua
         -- log_take.lua
 
-        tools = { turned = turned, ends = ends, look_log = look_log,
+        tools = { turned = turned, raised = raised, ends = ends, look_log = look_log,
                   log_times = log_times, write_log = write_log }
     end
     return tools[name]
@@ -101,18 +101,18 @@ local function look(own)
             if text then
                 local size = 19 + 7 * slices
 
-                if #text == size or #text == 2 * size then
+                if #text == size then
                     k, v, m, old = unpack(SLICES, text)
                 end
 
                 if k == 's' and v == w and m == slices and index >= old - slices
                 then
-                    p.same, p.longer = index == old, text:sub(size + 1)
+                    p.same = index == old
                 else
-                    text, p.longer, total, moved
+                    text, p.other, total, moved
                         = tool('turned')(key, text, size, 's', slices, w, now,
                                          limit)
-                    if not p.longer then
+                    if not p.other then
                         return foreign()
                     end
                     if text then
@@ -140,7 +140,7 @@ local function look(own)
 
         else
             local time, index, prev, curr, same = now, floor(now / w), 0, 0
-            local text, longer, k, v, old, was, is = redis.call('GET', key)
+            local text, other, k, v, old, was, is = redis.call('GET', key)
 
             if text then
                 if #text == 25 or #text == 50 then
@@ -150,25 +150,22 @@ local function look(own)
                     return true
                 end
 
-                if k ~= kind or v ~= w or index < old - 1 then
-                    text, longer, curr, moved
+                if k ~= kind or v ~= w or index < old - 1 or #text > 25 then
+                    text, other, curr, moved
                         = tool('turned')(key, text, 25, kind, 0, w, now, limit)
-                    if not longer then
+                    if not other then
                         return foreign()
                     end
                     if text then
                         k, v, index, prev, curr = unpack(PAIR, text)
                         time = max(time, index * w)
                     end
-                else
-                    longer = text:sub(26)
-                    if index == old then
-                        prev, curr, same = was, is, true
-                    elseif index == old + 1 then
-                        prev = is
-                    elseif index < old then
-                        time, index, prev, curr = old * w, old, was, is
-                    end
+                elseif index == old then
+                    prev, curr, same = was, is, true
+                elseif index == old + 1 then
+                    prev = is
+                elseif index < old then
+                    time, index, prev, curr = old * w, old, was, is
                 end
             end
 
@@ -177,7 +174,7 @@ local function look(own)
                 room = floor((limit * w - prev * (w - time % w) - curr * w) / w)
             end
             p = { time = time, index = index, prev = prev, curr = curr,
-                  same = same, longer = longer }
+                  same = same, other = other }
         end
 
         local admitted = times
@@ -279,16 +276,19 @@ for i = 1, #KEYS do
     -- slice that is the same time
 
     if value then
-        local longer = p.longer or ''
+        local other = p.other or ''
 
         if p.same then
-            redis.call('SET', key, value .. longer, 'KEEPTTL')
+            redis.call('SET', key, value, 'KEEPTTL')
         else
             ttl = min(ttl, 2 * w)
-            if longer ~= '' then
-                ttl = max(ttl, tool('ends')(longer, now))
+            if other ~= '' then
+                if units > 0 then
+                    other = tool('raised')(key, other, now, 2 ^ 53, units)
+                end
+                ttl = max(ttl, tool('ends')(other, now))
             end
-            redis.call('SET', key, value .. longer, 'PX', ttl)
+            redis.call('SET', key, value .. other, 'PX', ttl)
         end
     end
 end

@@ -17,18 +17,19 @@ if now == 0 or text and (index ~= old or k ~= kind or v ~= w) then
     index = floor(now / w)
 end
 
-local time, prev, curr, longer, moved, same = now, 0, 0, ''
+local time, prev, curr, other, raise, moved, same = now, 0, 0, ''
 
 if text then
-    if k ~= kind or v ~= w or index < old - 1 or #text > 50 then
+    if k ~= kind or v ~= w or index < old - 1 or #text > 25 then
         -- log.lua
         -- carried.lua
         -- turn.lua
 
         local own
-        own, longer, curr, moved = turned(KEYS[1], text, 25, kind, 0, w, now,
+        raise = raised
+        own, other, curr, moved = turned(KEYS[1], text, 25, kind, 0, w, now,
                                           limit)
-        if not longer then
+        if not other then
             return redis.error_reply('SLIDEWIN a key holds another value')
         end
         if own then
@@ -42,9 +43,6 @@ if text then
             prev = is
         elseif index < old then
             time, index, prev, curr = old * w, old, was, is
-        end
-        if #text > 25 then
-            longer = text:sub(26)
         end
     end
 end
@@ -78,17 +76,20 @@ if units > 0 or moved then
     local value = struct.pack('<c1I4I6I7I7', kind, w, index, prev, curr)
 
     if same then
-        redis.call('SET', KEYS[1], value .. longer, 'KEEPTTL')
+        redis.call('SET', KEYS[1], value, 'KEEPTTL')
     else
         local ttl = (index + (kind == 'c' and 2 or 1)) * w - time + 1000
 
         ttl = math.min(ttl, 2 * w)
-        if longer ~= '' then
+        if other ~= '' then
             -- ends.lua
 
-            ttl = math.max(ttl, ends(longer, now))
+            if units > 0 then
+                other = raise(KEYS[1], other, now, 2 ^ 53, units)
+            end
+            ttl = math.max(ttl, ends(other, now))
         end
-        redis.call('SET', KEYS[1], value .. longer, 'PX', ttl)
+        redis.call('SET', KEYS[1], value .. other, 'PX', ttl)
     end
 end
 

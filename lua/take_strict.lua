@@ -8,27 +8,27 @@ local now = redis.call('TIME')
 now = now[1] * 1000 + floor(now[2] / 1000)
 
 local text = redis.call('GET', key)
-local time, index, total, longer, moved, same = now, floor(now * n / w), 0, ''
+local time, index, total, other, raise, moved, same
+    = now, floor(now * n / w), 0, ''
 local size, long = n + 1, 19 + 7 * n
 local numbers, slots, old = '<' .. ('I7'):rep(size)
 
 if text then
     local k, v, m
 
-    if #text == long or #text == 2 * long then
+    if #text == long then
         k, v, m, old = struct.unpack('<c1I4BI6', text)
     end
 
-    if k == 's' and v == w and m == n and index >= old - n then
-        longer = #text > long and text:sub(long + 1) or ''
-    else
+    if k ~= 's' or v ~= w or m ~= n or index < old - n then
         -- log.lua
         -- carried.lua
         -- turn.lua
 
-        text, longer, total, moved = turned(key, text, long, 's', n, w, now,
+        raise = raised
+        text, other, total, moved = turned(key, text, long, 's', n, w, now,
                                             limit)
-        if not longer then
+        if not other then
             return redis.error_reply('SLIDEWIN a key holds another value')
         end
         if text then
@@ -39,7 +39,7 @@ end
 
 if text then
     slots = { struct.unpack(numbers, text, 13) }
-    same = index == old and moved == nil
+    same = index == old and not raise
 
     for j = old + 1, math.min(index, old + size) do
         slots[j % size + 1] = 0
@@ -80,7 +80,7 @@ slots[index % size + 1] = slots[index % size + 1] + units
 local value = struct.pack(numbers, unpack(slots, 1, size))
 
 if units > 0 or moved then
-    local all = struct.pack('<c1I4BI6', 's', w, n, index) .. value .. longer
+    local all = struct.pack('<c1I4BI6', 's', w, n, index) .. value
 
     if same then
         redis.call('SET', key, all, 'KEEPTTL')
@@ -88,12 +88,15 @@ if units > 0 or moved then
         local ttl = floor(((index + size) * w + n - 1) / n) - time + 1000
 
         ttl = math.min(ttl, 2 * w)
-        if longer ~= '' then
+        if other ~= '' then
             -- ends.lua
 
-            ttl = math.max(ttl, ends(longer, now))
+            if units > 0 then
+                other = raise(key, other, now, 2 ^ 53, units)
+            end
+            ttl = math.max(ttl, ends(other, now))
         end
-        redis.call('SET', key, all, 'PX', ttl)
+        redis.call('SET', key, all .. other, 'PX', ttl)
     end
 end
 

@@ -1,10 +1,13 @@
 -- Not a script: what takes put in the place of "-- turn.lua", after carried.
 --
 -- A value of a counter, fixed or strict is the state of one window, and behind
--- it that of a longer one, which is kept while it counts: a shorter window
--- erases nothing of it. Here such a value is turned to the window w.
+-- it there may be that of another one, which counts all units that the first
+-- one counts: no window erases anything of another. Of all windows that were
+-- asked for, the longest is one of the two. When both count nothing any more
+-- the second one is forgotten.
 
--- a state brought to the time, with so many units more
+-- a state brought to the time, with so many units more, up to a limit if the
+-- clock stepped far back
 
 local function raised(key, text, now, limit, units)
     local pack, unpack, floor = struct.pack, struct.unpack, math.floor
@@ -41,17 +44,18 @@ local function raised(key, text, now, limit, units)
     else
         index = old
     end
-    curr = math.min(curr + units, math.max(curr, floor((2 ^ 53 - 1) / v)))
+    curr = math.max(curr, math.min(curr + units, floor((2 ^ 53 - 1) / v)))
 
     return pack('<c1I4I6I7I7', kind, v, index, prev, curr)
 end
 
--- The state of the window, or nil; what is to stand behind it, nil if the value
--- is none of ours; the units of a state that begins now; and whether the value
--- is of a time to come. size is that of a state like this one.
+-- The state of the window w, or nil; what is to stand behind it, nil if the
+-- value is none of ours; the units of a state that begins now; and whether the
+-- value is of a time to come, or nothing if it is as it was. size is that of a
+-- state like this one.
 
 local function turned(key, text, size, kind, n, w, now, limit)
-    local used, ahead = carried(key, text, now, 2 ^ 53)
+    local used, ahead = carried(key, text, now, math.floor((2 ^ 53 - 1) / w))
 
     if not used then
         return nil, nil
@@ -61,31 +65,23 @@ local function turned(key, text, size, kind, n, w, now, limit)
     end
 
     local own, other = text:sub(1, size), text:sub(size + 1)
-    local v, u, held = struct.unpack('<I4', own, 2), 0, 0
-
-    used, ahead = carried(key, own, now, 2 ^ 53)
-    if other ~= '' then
-        u, held = struct.unpack('<I4', other, 2),
-                  carried(key, other, now, 2 ^ 53)
-    end
+    local v = struct.unpack('<I4', own, 2)
+    local u = other ~= '' and struct.unpack('<I4', other, 2) or 0
 
     if v == w then
-        return raised(key, own, now, limit, 0), other, 0, ahead
+        return raised(key, own, now, limit, 0), used > 0 and other or '', 0,
+               ahead or nil
     end
     if u == w then
-        return raised(key, other, now, limit, math.max(used - held, 0)), '', 0,
-               ahead
+        own, other = other, own
     end
-
-    if v > w and used > 0 then
-        if held == 0 or u < v then
-            other = own
-        elseif used > held then
-            other = raised(key, other, now, 2 ^ 53, used - held)
-        end
-    elseif held == 0 or u < w then
+    if used == 0 then
         other = ''
     end
+    if u == w then
+        return raised(key, own, now, limit, 0), other, 0, ahead
+    end
 
-    return nil, other, math.min(math.max(used, held), limit), ahead
+    return nil, other ~= '' and u > v and other or used > 0 and own or '',
+           used, ahead
 end

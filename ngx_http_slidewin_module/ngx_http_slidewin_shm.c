@@ -10,7 +10,7 @@
 /*
  * A claim on its way through its zone.  The state is the node's, unless that
  * was counted with another policy: then it is what the node will become if
- * the claim is counted, and longer what is to be kept of a longer window.
+ * the claim is counted.
  */
 
 typedef struct {
@@ -18,7 +18,6 @@ typedef struct {
     ngx_http_slidewin_node_t   *node;
     sw_state_t                 *state;
     sw_any_state_t              carried;
-    sw_any_state_t              longer;
     ngx_http_slidewin_visit_t   visit;
     ngx_uint_t                  counts;
 } ngx_http_slidewin_slot_t;
@@ -49,14 +48,8 @@ static void ngx_http_slidewin_shm_find(ngx_http_slidewin_slot_t *slot,
     int64_t now);
 static ngx_int_t ngx_http_slidewin_shm_prepare(ngx_http_slidewin_slot_t *slot,
     int64_t now);
-static void ngx_http_slidewin_shm_turn(ngx_http_slidewin_slot_t *slot,
-    int64_t now);
 static ngx_int_t ngx_http_slidewin_shm_carry(ngx_http_slidewin_slot_t *slot,
     int64_t now);
-static ngx_http_slidewin_node_t *ngx_http_slidewin_shm_put(
-    ngx_http_slidewin_visit_t *visit, sw_state_t *state, int64_t now);
-static ngx_http_slidewin_node_t *ngx_http_slidewin_shm_longer(
-    ngx_http_slidewin_slot_t *slot, ngx_http_slidewin_visit_t *visit);
 static void ngx_http_slidewin_shm_count(ngx_http_slidewin_slot_t *slot,
     int64_t now);
 
@@ -202,7 +195,6 @@ ngx_http_slidewin_shm_reset(ngx_http_slidewin_store_t *store,
     ngx_uint_t                 i;
     ngx_http_slidewin_node_t  *node;
     ngx_http_slidewin_slot_t   slots[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
-    ngx_http_slidewin_visit_t  longer;
 
     ngx_http_slidewin_shm_open(slots, call);
 
@@ -211,12 +203,6 @@ ngx_http_slidewin_shm_reset(ngx_http_slidewin_store_t *store,
 
         if (node) {
             ngx_http_slidewin_zone_remove(&slots[i].visit, node);
-        }
-
-        node = ngx_http_slidewin_shm_longer(&slots[i], &longer);
-
-        if (node) {
-            ngx_http_slidewin_zone_remove(&longer, node);
         }
     }
 
@@ -230,12 +216,11 @@ static ngx_int_t
 ngx_http_slidewin_shm_give_back(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call)
 {
-    int64_t                     now;
+    int64_t                     now, then;
     ngx_uint_t                  i;
     ngx_http_slidewin_node_t   *node;
     ngx_http_slidewin_slot_t    slots[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
     ngx_http_slidewin_claim_t  *claim;
-    ngx_http_slidewin_visit_t   longer;
 
     ngx_http_slidewin_shm_open(slots, call);
 
@@ -243,22 +228,18 @@ ngx_http_slidewin_shm_give_back(ngx_http_slidewin_store_t *store,
 
     for (i = 0; i < call->n; i++) {
         claim = slots[i].claim;
+        then = now + slots[i].visit.utc;
         node = ngx_http_slidewin_zone_lookup(&slots[i].visit);
 
-        if (node && !sw_state_matches(&node->state, &claim->policy)) {
-            node = ngx_http_slidewin_shm_longer(&slots[i], &longer);
+        if (node == NULL) {
+            continue;
         }
 
-        /* counted anew under another policy since: it is not known where */
+        sw_window_give_back(&node->state, &claim->policy, claim->cost,
+                            claim->verdict.stamp);
 
-        if (node && sw_state_matches(&node->state, &claim->policy)) {
-            sw_window_give_back(&node->state, &claim->policy,
-                                now + slots[i].visit.utc, claim->cost,
-                                claim->verdict.stamp);
-
-            if (sw_window_idle(&node->state, now + slots[i].visit.utc)) {
-                ngx_http_slidewin_zone_idle(&slots[i].visit, node);
-            }
+        if (sw_window_idle(&node->state, then)) {
+            ngx_http_slidewin_zone_idle(&slots[i].visit, node);
         }
     }
 
@@ -412,34 +393,13 @@ ngx_http_slidewin_shm_find(ngx_http_slidewin_slot_t *slot, int64_t now)
         return;
     }
 
-    ngx_http_slidewin_shm_turn(slot, now);
-}
-
-
-/* another rate, or a reload: the units are carried over */
-
-static void
-ngx_http_slidewin_shm_turn(ngx_http_slidewin_slot_t *slot, int64_t now)
-{
-    sw_policy_t                 policy;
-    ngx_http_slidewin_node_t   *node;
-    ngx_http_slidewin_visit_t   visit;
+    /* another rate, or a reload: the units are carried over */
 
     slot->state = &slot->carried.state;
 
-    sw_state_policy(&slot->node->state, &policy);
-    ngx_memcpy(slot->state, &slot->node->state, sw_state_size(&policy));
+    ngx_memcpy(slot->state, &node->state, sw_state_bytes(&node->state));
 
-    slot->longer.state.window = 0;
-
-    node = ngx_http_slidewin_shm_longer(slot, &visit);
-
-    if (node) {
-        sw_state_policy(&node->state, &policy);
-        ngx_memcpy(&slot->longer.state, &node->state, sw_state_size(&policy));
-    }
-
-    sw_state_turn(&slot->carried, &slot->longer, &slot->claim->policy, now);
+    sw_state_turn(&slot->carried, policy, now);
 }
 
 
@@ -461,7 +421,8 @@ ngx_http_slidewin_shm_prepare(ngx_http_slidewin_slot_t *slot, int64_t now)
     }
 
     if (slot->node == NULL) {
-        slot->node = ngx_http_slidewin_zone_create(&slot->visit, policy, now);
+        slot->node = ngx_http_slidewin_zone_create(&slot->visit, policy,
+                                                   sw_state_size(policy), now);
         if (slot->node == NULL) {
             return NGX_ERROR;
         }
@@ -478,95 +439,48 @@ ngx_http_slidewin_shm_prepare(ngx_http_slidewin_slot_t *slot, int64_t now)
 
 
 /*
- * Writes down what was turned.  To make room for what is kept of a longer
- * window the node itself may have to go.
+ * Writes down what was turned: a node of another size is another node.  Of a
+ * log there is an entry to add.
  */
 
 static ngx_int_t
 ngx_http_slidewin_shm_carry(ngx_http_slidewin_slot_t *slot, int64_t now)
 {
-    sw_state_t                 *state;
-    ngx_http_slidewin_node_t   *node;
-    ngx_http_slidewin_visit_t   visit;
+    size_t                     size;
+    sw_state_t                *state;
+    sw_policy_t               *policy;
+    ngx_http_slidewin_node_t  *node;
 
-    node = ngx_http_slidewin_shm_longer(slot, &visit);
+    node = slot->node;
+    state = slot->state;
+    policy = &slot->claim->policy;
+    size = sw_state_bytes(state);
 
-    if (slot->longer.state.window) {
-        node = ngx_http_slidewin_shm_put(&visit, &slot->longer.state, now);
+    if (node->state.algorithm != state->algorithm
+        || sw_state_bytes(&node->state) != size)
+    {
+        ngx_http_slidewin_zone_remove(&slot->visit, node);
 
-        slot->visit.full |= visit.full;
-        slot->visit.forgotten = visit.forgotten;
-        slot->visit.lost = visit.lost;
+        node = ngx_http_slidewin_zone_create(&slot->visit, policy, size, now);
+        slot->node = node;
 
         if (node == NULL) {
             return NGX_ERROR;
         }
-
-    } else if (node) {
-        ngx_http_slidewin_zone_remove(&visit, node);
-    }
-
-    state = slot->state;
-
-    slot->node = ngx_http_slidewin_shm_put(&slot->visit, state, now);
-
-    if (slot->node == NULL) {
-        return NGX_ERROR;
-    }
-
-    slot->state = &slot->node->state;
-
-    return NGX_OK;
-}
-
-
-/* a node of another size is another node; of a log there is an entry to add */
-
-static ngx_http_slidewin_node_t *
-ngx_http_slidewin_shm_put(ngx_http_slidewin_visit_t *visit, sw_state_t *state,
-    int64_t now)
-{
-    sw_policy_t                policy;
-    ngx_http_slidewin_node_t  *node;
-
-    node = ngx_http_slidewin_zone_lookup(visit);
-
-    if (node && (node->state.algorithm != state->algorithm
-                 || node->state.slices != state->slices))
-    {
-        ngx_http_slidewin_zone_remove(visit, node);
-        node = NULL;
-    }
-
-    sw_state_policy(state, &policy);
-
-    if (node == NULL) {
-        node = ngx_http_slidewin_zone_create(visit, &policy, now);
-        if (node == NULL) {
-            return NULL;
-        }
     }
 
     if (state->algorithm == SW_LOG) {
-        sw_state_carry(&node->state, &policy, now, state->u.log.total);
+        sw_state_carry(&node->state, policy, now, state->u.log.total);
 
     } else {
-        ngx_memcpy(&node->state, state, sw_state_size(&policy));
+        ngx_memcpy(&node->state, state, size);
     }
 
-    ngx_http_slidewin_zone_counted(visit, node);
+    slot->state = &node->state;
 
-    return node;
-}
+    ngx_http_slidewin_zone_counted(&slot->visit, node);
 
-
-static ngx_http_slidewin_node_t *
-ngx_http_slidewin_shm_longer(ngx_http_slidewin_slot_t *slot,
-    ngx_http_slidewin_visit_t *visit)
-{
-    ngx_http_slidewin_zone_visit_longer(visit, &slot->visit);
-
-    return ngx_http_slidewin_zone_lookup(visit);
+    return NGX_OK;
 }
 
 

@@ -9,7 +9,7 @@
 
 
 /* fills the slab's chunk of 256 bytes with the node of a log */
-#define NGX_HTTP_SLIDEWIN_LOG_INLINE     13
+#define NGX_HTTP_SLIDEWIN_LOG_INLINE     14
 
 /* at most, for a longer ring */
 #define NGX_HTTP_SLIDEWIN_RING_EVICTIONS 2
@@ -28,7 +28,7 @@
 #define NGX_HTTP_SLIDEWIN_DUE_MS         60000
 
 /* counts up when what lies in shared memory changes its meaning */
-#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   8
+#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   9
 
 #define NGX_HTTP_SLIDEWIN_ZONE_LAYOUT                                         \
     (NGX_HTTP_SLIDEWIN_ZONE_VERSION << 24                                     \
@@ -43,9 +43,7 @@
 
 #define ngx_http_slidewin_node_counts(n)                                      \
     ((n)->node.data / NGX_HTTP_SLIDEWIN_NODE_KINDS                            \
-     == NGX_HTTP_SLIDEWIN_COUNTS                                              \
-     || (n)->node.data / NGX_HTTP_SLIDEWIN_NODE_KINDS                         \
-        == NGX_HTTP_SLIDEWIN_LONGER)
+     == NGX_HTTP_SLIDEWIN_COUNTS)
 
 
 /*
@@ -139,7 +137,7 @@ static ngx_http_slidewin_node_t *ngx_http_slidewin_zone_useless_of(
     ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_link_t *list,
     int64_t now);
 static size_t ngx_http_slidewin_zone_chunk(size_t size);
-static size_t ngx_http_slidewin_node_size(const sw_policy_t *policy);
+static size_t ngx_http_slidewin_node_size(ngx_uint_t algorithm, size_t size);
 static size_t ngx_http_slidewin_node_bytes(ngx_http_slidewin_node_t *node);
 static size_t ngx_http_slidewin_node_ring(ngx_http_slidewin_node_t *node);
 static ngx_uint_t ngx_http_slidewin_node_yields(
@@ -213,18 +211,6 @@ ngx_http_slidewin_zone_visit(ngx_http_slidewin_visit_t *visit,
 
     visit->hash = ngx_murmur_hash2((u_char *) visit->key.data,
                                    sw_key_len(visit->key.kind));
-}
-
-
-void
-ngx_http_slidewin_zone_visit_longer(ngx_http_slidewin_visit_t *longer,
-    ngx_http_slidewin_visit_t *visit)
-{
-    *longer = *visit;
-
-    longer->kind = NGX_HTTP_SLIDEWIN_LONGER;
-    longer->kind *= NGX_HTTP_SLIDEWIN_NODE_KINDS;
-    longer->kind += visit->kind % NGX_HTTP_SLIDEWIN_NODE_KINDS;
 }
 
 
@@ -436,15 +422,15 @@ ngx_http_slidewin_zone_move(ngx_http_slidewin_visit_t *visit,
 
 ngx_http_slidewin_node_t *
 ngx_http_slidewin_zone_create(ngx_http_slidewin_visit_t *visit,
-    const sw_policy_t *policy, int64_t now)
+    const sw_policy_t *policy, size_t size, int64_t now)
 {
     uint32_t                   room;
     sw_log_entry_t            *entries;
     ngx_http_slidewin_node_t  *node;
 
-    node = ngx_http_slidewin_zone_make(visit,
-                                       ngx_http_slidewin_node_size(policy),
-                                       now - visit->utc);
+    size = ngx_http_slidewin_node_size(policy->algorithm, size);
+
+    node = ngx_http_slidewin_zone_make(visit, size, now - visit->utc);
     if (node == NULL) {
         return NULL;
     }
@@ -986,13 +972,11 @@ ngx_http_slidewin_zone_chunk(size_t size)
 
 
 static size_t
-ngx_http_slidewin_node_size(const sw_policy_t *policy)
+ngx_http_slidewin_node_size(ngx_uint_t algorithm, size_t size)
 {
-    size_t  size;
+    size += offsetof(ngx_http_slidewin_node_t, state);
 
-    size = offsetof(ngx_http_slidewin_node_t, state) + sw_state_size(policy);
-
-    if (policy->algorithm == SW_LOG) {
+    if (algorithm == SW_LOG) {
         size += NGX_HTTP_SLIDEWIN_LOG_INLINE * sizeof(sw_log_entry_t);
     }
 
@@ -1005,12 +989,8 @@ ngx_http_slidewin_node_size(const sw_policy_t *policy)
 static size_t
 ngx_http_slidewin_node_bytes(ngx_http_slidewin_node_t *node)
 {
-    sw_policy_t  policy;
-
-    policy.algorithm = node->state.algorithm;
-    policy.slices = node->state.slices;
-
-    return ngx_http_slidewin_node_size(&policy);
+    return ngx_http_slidewin_node_size(node->state.algorithm,
+                                       sw_state_bytes(&node->state));
 }
 
 
@@ -1100,7 +1080,7 @@ ngx_http_slidewin_zone_list(ngx_http_slidewin_shctx_t *sh,
         return &sh->memos;
     }
 
-    window = node->state.window | 2;
+    window = (uint32_t) sw_state_window(&node->state) | 2;
     power = 31 - (ngx_uint_t) __builtin_clz(window);
     n = 2 * power + ((window >> (power - 1)) & 1);
 

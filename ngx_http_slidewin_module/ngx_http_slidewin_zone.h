@@ -24,8 +24,7 @@ typedef struct ngx_http_slidewin_shctx_s  ngx_http_slidewin_shctx_t;
 typedef enum {
     NGX_HTTP_SLIDEWIN_COUNTS = 0,          /* a state */
     NGX_HTTP_SLIDEWIN_DENIAL,
-    NGX_HTTP_SLIDEWIN_LEASE,
-    NGX_HTTP_SLIDEWIN_LONGER               /* a state of a longer window */
+    NGX_HTTP_SLIDEWIN_LEASE
 } ngx_http_slidewin_what_e;
 
 
@@ -88,10 +87,6 @@ ngx_http_slidewin_zone_t *ngx_http_slidewin_zone_add(ngx_conf_t *cf,
 void ngx_http_slidewin_zone_visit(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_zone_t *zone, ngx_str_t *key,
     ngx_http_slidewin_what_e what);
-
-/* with the lock held: the same client's state of a longer window */
-void ngx_http_slidewin_zone_visit_longer(ngx_http_slidewin_visit_t *longer,
-    ngx_http_slidewin_visit_t *visit);
 
 /* a look at no client, but at those that are due */
 void ngx_http_slidewin_zone_attend(ngx_http_slidewin_visit_t *visit,
@@ -161,8 +156,10 @@ void ngx_http_slidewin_zone_counted(ngx_http_slidewin_visit_t *visit,
 void ngx_http_slidewin_zone_idle(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node);
 
+/* with a new state of the policy, and that many bytes for it */
 ngx_http_slidewin_node_t *ngx_http_slidewin_zone_create(
-    ngx_http_slidewin_visit_t *visit, const sw_policy_t *policy, int64_t now);
+    ngx_http_slidewin_visit_t *visit, const sw_policy_t *policy, size_t size,
+    int64_t now);
 
 void ngx_http_slidewin_zone_remove(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node);

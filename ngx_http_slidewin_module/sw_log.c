@@ -81,38 +81,6 @@ sw_log_held(const sw_log_t *log, int64_t window, int64_t now)
 }
 
 
-/*
- * The window that is kept is kept on; a shorter one will do when nothing is
- * left of what was counted with it.
- */
-
-void
-sw_log_keep(sw_state_t *state, int64_t window, int64_t now, int64_t cost)
-{
-    int64_t    age, longest;
-    sw_log_t  *log;
-
-    log = &state->u.log;
-
-    if (cost == 0) {
-        return;
-    }
-
-    age = now - log->since;
-    longest = state->window;
-
-    if (log->count == 0
-        || (window == longest && 2 * age >= window)
-        || (window < longest && 2 * age >= 3 * longest))
-    {
-        state->window = (uint32_t) window;
-        log->since = now;
-
-        (void) sw_log_advance(log, window, window, now);
-    }
-}
-
-
 int64_t
 sw_log_used(const sw_log_t *log, int64_t window, int64_t now)
 {
@@ -176,7 +144,7 @@ sw_log_wait(const sw_log_t *log, const sw_policy_t *policy, int64_t now,
 void
 sw_log_add(sw_log_t *log, int64_t now, int64_t cost)
 {
-    uint32_t         n;
+    uint32_t         n, moved;
     sw_log_entry_t  *entry;
 
     if (cost == 0) {
@@ -208,8 +176,10 @@ sw_log_add(sw_log_t *log, int64_t now, int64_t cost)
             return;
         }
 
-        sw_log_entry(log, 1)->units += entry->units;
-        log->total += entry->units;
+        moved = (uint32_t) sw_min(entry->units, SW_LOG_UNITS_MAX
+                                         - sw_log_entry(log, 1)->units);
+        sw_log_entry(log, 1)->units += moved;
+        log->total += moved;
         sw_step();
 
         sw_log_drop_first(log);
@@ -234,6 +204,10 @@ sw_log_give_back(sw_log_t *log, int64_t cost, int64_t stamp)
     int64_t          before;
     uint32_t         i, last;
     sw_log_entry_t  *entry;
+
+    if (log->changing) {
+        sw_log_mend(log);
+    }
 
     i = log->count;
 

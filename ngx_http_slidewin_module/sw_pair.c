@@ -6,15 +6,20 @@
 static int64_t sw_counter_decay(int64_t units, int64_t room, int64_t window);
 
 
-void
+int64_t
 sw_pair_give_back(sw_pair_t *pair, int64_t index, int64_t cost)
 {
-    if (index >= pair->index) {
-        pair->curr -= sw_min(cost, pair->curr);
+    int64_t  *units;
 
-    } else if (index == pair->index - 1) {
-        pair->prev -= sw_min(cost, pair->prev);
+    if (index < pair->index - 1) {
+        return 0;
     }
+
+    units = (index < pair->index) ? &pair->prev : &pair->curr;
+    cost = sw_min(cost, *units);
+    *units -= cost;
+
+    return cost;
 }
 
 

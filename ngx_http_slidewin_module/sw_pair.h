@@ -12,7 +12,8 @@
 #include "sw_window.h"
 
 
-void sw_pair_give_back(sw_pair_t *pair, int64_t index, int64_t cost);
+/* how much of the cost was still there */
+int64_t sw_pair_give_back(sw_pair_t *pair, int64_t index, int64_t cost);
 
 int64_t sw_fixed_used(const sw_pair_t *pair, int64_t window, int64_t now);
 int64_t sw_fixed_wait(const sw_pair_t *pair, const sw_policy_t *policy,

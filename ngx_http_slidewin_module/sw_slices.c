@@ -105,18 +105,21 @@ sw_slices_newest(sw_slices_t *slices, int64_t n)
 }
 
 
-void
+int64_t
 sw_slices_give_back(sw_slices_t *slices, int64_t n, int64_t index,
     int64_t cost)
 {
     int64_t  *units;
 
     if (index < slices->index - n) {
-        return;
+        return 0;
     }
 
     units = &slices->units[sw_min(index, slices->index) % (n + 1)];
-    *units -= sw_min(cost, *units);
+    cost = sw_min(cost, *units);
+    *units -= cost;
+
+    return cost;
 }
 
 

@@ -25,7 +25,9 @@ int64_t sw_slices_wait(const sw_slices_t *slices, const sw_policy_t *policy,
 int64_t *sw_slices_newest(sw_slices_t *slices, int64_t n);
 
 void sw_slices_add(sw_slices_t *slices, int64_t n, int64_t cost);
-void sw_slices_give_back(sw_slices_t *slices, int64_t n, int64_t index,
+
+/* how much of the cost was still there */
+int64_t sw_slices_give_back(sw_slices_t *slices, int64_t n, int64_t index,
     int64_t cost);
 
 

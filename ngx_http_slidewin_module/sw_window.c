@@ -1,4 +1,6 @@
 
+#include <string.h>
+
 #include "sw_window.h"
 #include "sw_log.h"
 #include "sw_math.h"
@@ -14,8 +16,12 @@ static inline void sw_window_count(sw_state_t *state,
     const sw_policy_t *policy, int64_t now, int64_t cost);
 static int64_t sw_window_restart(sw_state_t *state, const sw_policy_t *policy,
     int64_t now);
-static void sw_window_raise(sw_state_t *state, const sw_policy_t *policy,
-    int64_t now, int64_t units);
+static void sw_window_add_second(sw_state_t *state, int64_t now,
+    int64_t cost);
+static int64_t sw_window_uncount(sw_state_t *state, const sw_policy_t *policy,
+    int64_t cost, int64_t stamp);
+static void sw_state_policy(const sw_state_t *state, sw_policy_t *policy);
+static int64_t sw_units_max(const sw_policy_t *policy);
 static int64_t sw_window_remaining(const sw_state_t *state,
     const sw_policy_t *policy, int64_t now);
 static int64_t sw_window_wait(const sw_state_t *state,
@@ -77,6 +83,19 @@ sw_state_size(const sw_policy_t *policy)
 }
 
 
+size_t
+sw_state_bytes(const sw_state_t *state)
+{
+    size_t       size;
+    sw_policy_t  policy;
+
+    sw_state_policy(state, &policy);
+    size = sw_state_size(&policy);
+
+    return state->second ? 2 * size : size;
+}
+
+
 void
 sw_state_init(sw_state_t *state, const sw_policy_t *policy, int64_t now,
     sw_log_entry_t *entries, uint32_t room)
@@ -85,7 +104,8 @@ sw_state_init(sw_state_t *state, const sw_policy_t *policy, int64_t now,
 
     state->window = (uint32_t) policy->window;
     state->slices = 0;
-    state->algorithm = (uint16_t) policy->algorithm;
+    state->algorithm = (uint8_t) policy->algorithm;
+    state->second = 0;
 
     switch (policy->algorithm) {
 
@@ -101,7 +121,6 @@ sw_state_init(sw_state_t *state, const sw_policy_t *policy, int64_t now,
 
     case SW_LOG:
         state->u.log.newest = now;
-        state->u.log.since = now;
         state->u.log.total = 0;
         state->u.log.entries = entries;
         state->u.log.room = room;
@@ -165,62 +184,116 @@ sw_state_carry(sw_state_t *state, const sw_policy_t *policy, int64_t now,
 
     if (units > 0) {
         (void) sw_window_add(state, policy, now,
-                             sw_min(units, policy->limit));
+                             sw_min(units, sw_units_max(policy)));
     }
 }
 
 
 void
-sw_state_turn(sw_any_state_t *own, sw_any_state_t *longer,
-    const sw_policy_t *policy, int64_t now)
+sw_state_turn(sw_any_state_t *any, const sw_policy_t *policy, int64_t now)
 {
-    int          alike;
-    int64_t      used, held;
-    sw_policy_t  other;
+    size_t           size;
+    uint8_t          room;
+    int64_t          used;
+    sw_state_t      *own, *second, *longest;
+    sw_any_state_t   copy;
 
-    used = sw_state_used(&own->state, now);
-    held = longer->state.window ? sw_state_used(&longer->state, now) : 0;
+    own = &any->state;
+    second = sw_state_second(own);
 
-    alike = (own->state.algorithm == policy->algorithm
-             && (policy->algorithm != SW_STRICT
-                 || own->state.slices == policy->slices));
+    used = sw_state_used(own, now);
 
-    if (alike && longer->state.window
-        && longer->state.window == policy->window)
+    if (second) {
+        used = sw_max(used, sw_state_used(second, now));
+    }
+
+    if (own->algorithm != policy->algorithm
+        || (policy->algorithm == SW_STRICT && own->slices != policy->slices))
     {
-        *own = *longer;
-        longer->state.window = 0;
+        /* a reload: a client is at worst full */
 
-        sw_window_raise(&own->state, policy, now, sw_max(used - held, 0));
+        sw_state_init(own, policy, now, &any->entry, 1);
+        sw_state_carry(own, policy, now, sw_min(used, policy->limit));
         return;
     }
 
-    if (alike && own->state.window > policy->window && used > 0) {
+    size = sw_state_size(policy);
+    room = own->second;
 
-        if (held == 0 || longer->state.window < own->state.window) {
-            *longer = *own;
+    longest = (second && second->window > own->window) ? second : own;
+    memcpy(&copy.state, longest, size);
 
-        } else if (used > held) {
-            sw_state_policy(&longer->state, &other);
-            sw_window_raise(&longer->state, &other, now, used - held);
-        }
+    if (second && second->window == policy->window) {
+        memcpy(&copy.state, own, size);
+        memcpy(own, second, size);
 
-    } else if (!alike || held == 0 || longer->state.window < policy->window) {
-        longer->state.window = 0;
+    } else {
+        sw_state_init(own, policy, now, NULL, 0);
+        sw_state_carry(own, policy, now, used);
     }
 
-    sw_state_init(&own->state, policy, now, &own->entry, 1);
-    sw_state_carry(&own->state, policy, now, sw_max(used, held));
+    own->second = (room || used);
+
+    if (own->second) {
+        copy.state.second = 0;
+
+        if (used == 0) {
+            copy.state.window = 0;
+        }
+
+        memcpy((unsigned char *) own + size, &copy.state, size);
+    }
 }
 
 
-void
+sw_state_t *
+sw_state_second(const sw_state_t *state)
+{
+    sw_state_t   *second;
+    sw_policy_t   policy;
+
+    if (!state->second) {
+        return NULL;
+    }
+
+    sw_state_policy(state, &policy);
+
+    second = (sw_state_t *) ((unsigned char *) state + sw_state_size(&policy));
+
+    return second->window ? second : NULL;
+}
+
+
+int64_t
+sw_state_window(const sw_state_t *state)
+{
+    sw_state_t  *second;
+
+    second = sw_state_second(state);
+
+    return second ? sw_max(state->window, second->window) : state->window;
+}
+
+
+/* a policy that counts such a state, with the largest limit there may be */
+
+static void
 sw_state_policy(const sw_state_t *state, sw_policy_t *policy)
 {
     policy->algorithm = (sw_algorithm_e) state->algorithm;
     policy->window = state->window;
-    policy->limit = SW_PRODUCT_MAX / policy->window;
     policy->slices = state->slices;
+    policy->limit = sw_units_max(policy);
+}
+
+
+/* what a state can hold: an entry of a log, or what its products allow */
+
+static int64_t
+sw_units_max(const sw_policy_t *policy)
+{
+    return policy->algorithm == SW_LOG ? SW_LOG_UNITS_MAX
+                                       : SW_PRODUCT_MAX / policy->window;
 }
 
 
@@ -360,6 +433,10 @@ sw_window_take(sw_state_t *state, const sw_policy_t *policy, int64_t now,
         return 0;
     }
 
+    if (state->second) {
+        sw_window_add_second(state, now, cost);
+    }
+
     sw_window_count(state, policy, then, cost);
     sw_window_check_later(state, policy, now, 0, verdict);
 
@@ -373,34 +450,110 @@ int64_t
 sw_window_add(sw_state_t *state, const sw_policy_t *policy, int64_t now,
     int64_t cost)
 {
-    now = sw_window_advance(state, policy, now);
+    int64_t  then;
 
-    sw_window_count(state, policy, now, cost);
+    then = sw_window_advance(state, policy, now);
 
-    return now;
+    if (state->second) {
+        sw_window_add_second(state, now, cost);
+    }
+
+    sw_window_count(state, policy, then, cost);
+
+    return then;
 }
 
 
+/*
+ * Before the first state counts the cost.  A second one is forgotten when both
+ * have nothing left: its window may not be asked for again.
+ */
+
+static void
+sw_window_add_second(sw_state_t *state, int64_t now, int64_t cost)
+{
+    int64_t       curr;
+    sw_state_t   *second;
+    sw_policy_t   policy;
+
+    second = sw_state_second(state);
+
+    if (second == NULL || cost == 0) {
+        return;
+    }
+
+    if (sw_window_idle(state, now)) {
+        second->window = 0;
+        return;
+    }
+
+    sw_state_policy(second, &policy);
+
+    (void) sw_window_advance(second, &policy, now);
+
+    if (policy.algorithm == SW_STRICT) {
+        sw_slices_add(&second->u.slices, policy.slices, cost);
+        return;
+    }
+
+    curr = second->u.pair.curr;
+    second->u.pair.curr = sw_max(curr, sw_min(curr + cost, policy.limit));
+}
+
+
+/*
+ * The state of that window uncounts, whether it is the first or the second one.
+ * The other has counted what that one still has of it, or was made of it.
+ */
+
 void
 sw_window_give_back(sw_state_t *state, const sw_policy_t *policy,
-    int64_t now, int64_t cost, int64_t stamp)
+    int64_t cost, int64_t stamp)
 {
-    (void) sw_window_advance(state, policy, now);
+    sw_state_t   *other, *second;
+    sw_policy_t   counts;
 
+    second = sw_state_second(state);
+    other = second;
+
+    if (!sw_state_matches(state, policy)) {
+
+        if (second == NULL || !sw_state_matches(second, policy)) {
+            return;
+        }
+
+        other = state;
+        state = second;
+    }
+
+    cost = sw_window_uncount(state, policy, cost, stamp);
+
+    if (other) {
+        sw_state_policy(other, &counts);
+        (void) sw_window_uncount(other, &counts, cost, stamp);
+    }
+}
+
+
+/* returns how much of it */
+
+static int64_t
+sw_window_uncount(sw_state_t *state, const sw_policy_t *policy, int64_t cost,
+    int64_t stamp)
+{
     switch (policy->algorithm) {
 
     case SW_STRICT:
-        sw_slices_give_back(&state->u.slices, policy->slices,
-                            stamp * policy->slices / policy->window, cost);
-        break;
+        return sw_slices_give_back(&state->u.slices, policy->slices,
+                                   stamp * policy->slices / policy->window,
+                                   cost);
 
     case SW_LOG:
         sw_log_give_back(&state->u.log, cost, stamp);
-        break;
+        return 0;
 
     default:
-        sw_pair_give_back(&state->u.pair, stamp / policy->window, cost);
-        break;
+        return sw_pair_give_back(&state->u.pair, stamp / policy->window, cost);
     }
 }
 
@@ -408,11 +561,19 @@ sw_window_give_back(sw_state_t *state, const sw_policy_t *policy,
 int
 sw_window_idle(const sw_state_t *state, int64_t now)
 {
+    sw_state_t  *second;
+
     if (state->algorithm == SW_LOG) {
         return sw_log_idle(&state->u.log, state->window, now);
     }
 
-    return sw_state_used(state, now) == 0;
+    if (sw_state_used(state, now)) {
+        return 0;
+    }
+
+    second = sw_state_second(state);
+
+    return second == NULL || sw_state_used(second, now) == 0;
 }
 
 
@@ -438,7 +599,6 @@ sw_window_advance(sw_state_t *state, const sw_policy_t *policy, int64_t now)
 
         if (then != SW_STALE && policy->window > state->window) {
             state->window = (uint32_t) policy->window;
-            state->u.log.since = then;
         }
 
         break;
@@ -477,7 +637,10 @@ sw_window_count(sw_state_t *state, const sw_policy_t *policy, int64_t now,
         break;
 
     case SW_LOG:
-        sw_log_keep(state, policy->window, now, cost);
+        if (state->u.log.count == 0) {
+            state->window = (uint32_t) policy->window;
+        }
+
         sw_log_add(&state->u.log, now, cost);
         break;
 
@@ -496,10 +659,12 @@ sw_window_count(sw_state_t *state, const sw_policy_t *policy, int64_t now,
 static int64_t
 sw_window_restart(sw_state_t *state, const sw_policy_t *policy, int64_t now)
 {
+    uint8_t      second;
     int64_t      used;
     sw_policy_t  kept;
 
     kept = *policy;
+    second = state->second;
 
     if (policy->algorithm == SW_LOG) {
         kept.window = sw_max(policy->window, state->window);
@@ -511,28 +676,12 @@ sw_window_restart(sw_state_t *state, const sw_policy_t *policy, int64_t now)
         state->window = (uint32_t) kept.window;
     }
 
-    used = sw_state_used(state, now);
+    used = sw_min(sw_state_used(state, now), kept.limit);
+
     sw_state_carry(state, &kept, now, used);
+    state->second = second;
 
     return now;
-}
-
-
-static void
-sw_window_raise(sw_state_t *state, const sw_policy_t *policy, int64_t now,
-    int64_t units)
-{
-    int64_t  most;
-
-    (void) sw_window_advance(state, policy, now);
-
-    if (policy->algorithm == SW_STRICT) {
-        sw_slices_add(&state->u.slices, policy->slices, units);
-        return;
-    }
-
-    most = sw_max(state->u.pair.curr, SW_PRODUCT_MAX / policy->window);
-    state->u.pair.curr = sw_min(state->u.pair.curr + units, most);
 }
 
 

@@ -69,14 +69,13 @@ typedef struct {
 /*
  * A ring, oldest entry first.  An entry keeps the low 32 bits of its time;
  * the rest follows from newest, because all entries lie within one window,
- * the longest that was asked for lately: at since, or up to half of it later.
+ * the longest that was asked for since the log was last empty.
  * Whatever a change has left undone, first is below room, count is not above
  * it, newest not before the last entry, and what is not in use has no units.
  */
 
 typedef struct {
     int64_t          newest;
-    int64_t          since;
     int64_t          total;
     sw_log_entry_t  *entries;
     uint32_t         room;
@@ -89,12 +88,19 @@ typedef struct {
 /*
  * The state says how it was counted, so that a policy with another window,
  * number of slices or algorithm recognises it and carries its units over.
+ *
+ * A rate from a variable may have a short window here and a long one there.  A
+ * log has the times of all units and is kept for the longest window.  Behind
+ * the others there may be room for a second state, of another window, which
+ * counts all units that the first one counts; its window is 0 if there is none.
+ * Of all windows that were asked for, the longest is one of the two.
  */
 
 typedef struct {
     uint32_t         window;
     uint16_t         slices;
-    uint16_t         algorithm;
+    uint8_t          algorithm;
+    uint8_t          second;                     /* there is room for one */
     union {
         sw_pair_t    pair;
         sw_slices_t  slices;
@@ -103,11 +109,13 @@ typedef struct {
 } sw_state_t;
 
 
-/* room for a state of any policy, and one entry of a log */
+/* room for a state of any policy with a second one, and one entry of a log */
 
 typedef struct {
     sw_state_t       state;
     int64_t          units[SW_SLICES_MAX];
+    sw_state_t       second;
+    int64_t          second_units[SW_SLICES_MAX];
     sw_log_entry_t   entry;
 } sw_any_state_t;
 
@@ -132,8 +140,11 @@ typedef struct {
 /* NULL if the policy can be counted exactly, else what is wrong with it */
 const char *sw_policy_error(const sw_policy_t *policy);
 
-/* bytes of a state for this policy, without the entries of a log */
+/* bytes of a state for this policy, without a second one, entries of a log */
 size_t sw_state_size(const sw_policy_t *policy);
+
+/* bytes of this state and the second one, without the entries of a log */
+size_t sw_state_bytes(const sw_state_t *state);
 
 /* entries: the ring of a log (room of at least 1), ignored by the others */
 void sw_state_init(sw_state_t *state, const sw_policy_t *policy, int64_t now,
@@ -144,27 +155,27 @@ int64_t sw_state_used(const sw_state_t *state, int64_t now);
 
 /*
  * Starts the state anew for the policy with the units another state held, as
- * though they had been taken now: nothing is forgotten, and a client is at
- * worst full.
+ * though they had been taken now: nothing is forgotten.
  */
 void sw_state_carry(sw_state_t *state, const sw_policy_t *policy, int64_t now,
     int64_t units);
 
 /*
- * Turns a state of another policy to this one, as carry does.  longer is the
- * state of a longer window that the client was counted with before, or has a
- * window of 0: a shorter one erases nothing of it, and it is taken up where it
- * was when its window is asked for again.
+ * Turns a state of another policy to this one: the second one, if that is of
+ * this window, or else what carry makes of it.
  */
-void sw_state_turn(sw_any_state_t *own, sw_any_state_t *longer,
-    const sw_policy_t *policy, int64_t now);
+void sw_state_turn(sw_any_state_t *any, const sw_policy_t *policy,
+    int64_t now);
 
-/* a policy that has counted such a state */
-void sw_state_policy(const sw_state_t *state, sw_policy_t *policy);
+/* the second state of one that has it, or NULL */
+sw_state_t *sw_state_second(const sw_state_t *state);
+
+/* the longest window that it counts for */
+int64_t sw_state_window(const sw_state_t *state);
 
 /*
- * The calls below need a state that matches the policy.  Each first brings
- * the state to the time: what left the window is dropped.
+ * The calls below need a state that matches the policy.  Each that is given the
+ * time first brings the state to it: what left the window is dropped.
  */
 
 int sw_window_admits(sw_state_t *state, const sw_policy_t *policy,
@@ -198,9 +209,12 @@ int sw_window_take(sw_state_t *state, const sw_policy_t *policy, int64_t now,
 int64_t sw_window_add(sw_state_t *state, const sw_policy_t *policy,
     int64_t now, int64_t cost);
 
-/* uncounts what was added with that stamp, unless it has left already */
+/*
+ * Uncounts what was added with that stamp, unless it has left already.  It goes
+ * by the stamp alone, and leaves a state of other windows as it is.
+ */
 void sw_window_give_back(sw_state_t *state, const sw_policy_t *policy,
-    int64_t now, int64_t cost, int64_t stamp);
+    int64_t cost, int64_t stamp);
 
 /* whether the state counts nothing any more and may be forgotten */
 int sw_window_idle(const sw_state_t *state, int64_t now);

@@ -1,7 +1,8 @@
 # A rate from a variable with a short window here and a long one there, for the
-# same client: the short one erases nothing of what the long one has counted, in
-# both stores and for every algorithm, also when it has ended itself; and it is
-# not kept for longer than the long one counts.
+# same client: each counts all units of the client, in both stores and for every
+# algorithm. The short one erases nothing of the long one, also when it has ended
+# itself, and is not starved by it; and it is not kept for longer than the long
+# one counts.
 
 use strict;
 use warnings;
@@ -30,9 +31,20 @@ for my $store (@stores) {
         $locations .= "location /a/$name { slidewin zone=$name; empty_gif; }\n"
             . "location /b/$name { slidewin zone=$name; empty_gif; }\n"
             . "location /c/$name { slidewin zone=$name; empty_gif; }\n"
+            . "location /d/$name { slidewin zone=$name; empty_gif; }\n"
+            . "location /e/$name { slidewin zone=$name; empty_gif; }\n"
             . "location /reset/$name { slidewin zone=$name reset=200;"
             . " empty_gif; }\n";
     }
+}
+
+for my $algorithm (@algorithms) {
+    my $name = "room_$algorithm";
+
+    $zones .= "slidewin_zone \$arg_k zone=$name:64k rate=\$rate"
+              . " store=local algorithm=$algorithm;\n";
+    $locations .= "location /$_/$name { slidewin zone=$name; empty_gif; }\n"
+        for qw(a b);
 }
 
 my $nginx = SlidewinNginx->start(
@@ -43,6 +55,8 @@ my $nginx = SlidewinNginx->start(
         ~^/a/ 3r/40d;
         ~^/b/ 100r/1s;
         ~^/c/ 50r/2s;
+        ~^/d/ 2r/1s;
+        ~^/e/ 20r/40d;
         default 100r/1s;
     }
     $zones
@@ -121,6 +135,56 @@ for my $name (@names) {
        "$name: many of the short one");
     is(statuses("/b/$name?k=busy", 60) =~ s/429/200/gr,
        join(' ', ('200') x 60), "$name: and more");
+}
+
+# Each of two windows counts what the other has admitted, and when the short one
+# is over it is open again, however full the long one is. (When it is asked for
+# the first time, what the long one holds is taken to be of now.)
+
+for my $name (@names) {
+    is(statuses("/e/$name?k=all", 1), '200', "$name: one of twenty");
+    is(statuses("/d/$name?k=all", 1), '200', "$name: one of two in a second");
+}
+
+for my $round (1 .. 3) {
+    SlidewinNginx::nap(2.1);
+    is(statuses("/d/$_?k=all", 2), '200 200', "$_: two in a second")
+        for @names;
+}
+
+for my $name (@names) {
+    is(statuses("/e/$name?k=all", 13), join(' ', ('200') x 12, '429'),
+       "$name: the long one has counted them, and is full");
+}
+
+for my $round (1 .. 2) {
+    SlidewinNginx::nap(2.1);
+    for my $name (@names) {
+        is(statuses("/e/$name?k=all", 1), '429', "$name: it still is");
+        is(statuses("/d/$name?k=all", 1), '200', "$name: the short one is not");
+        is(statuses("/e/$name?k=all", 1), '429', "$name: and changes nothing");
+    }
+}
+
+
+# In a zone where others make those go that count nothing, a client whose short
+# window is over still counts in the long one.
+
+for my $algorithm (@algorithms) {
+    my $name = "room_$algorithm";
+
+    is(statuses("/a/$name?k=k", 4), '200 200 200 429', "$name: three");
+    is(statuses("/b/$name?k=k", 1), '200', "$name: and a short one");
+}
+
+SlidewinNginx::nap(2.1);
+
+for my $algorithm (@algorithms) {
+    my $name = "room_$algorithm";
+
+    $client->get("/b/$name?k=other$_") for 1 .. 100;
+    is(statuses("/a/$name?k=k", 1), '429',
+       "$name: after others came the long one is still known");
 }
 
 $nginx->stop;

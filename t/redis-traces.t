@@ -148,6 +148,8 @@ sub trace {
 sub expect {
     my ($trace, $steps) = @_;
     my @counted;
+    my %windows = map { $_->{policy}{window} => 1 }
+                  grep { $_->{policy}{algorithm} eq 'log' } @$trace;
 
     $oracle->ask('N');
 
@@ -156,17 +158,19 @@ sub expect {
             my $take = @counted ? $counted[-1 - int rand(@counted) ** rand]
                                 : $op;
             my $own = $take->{policy};
+            my $logs = grep { $_->{algorithm} eq 'log' } $own, $op->{policy};
+            my $stamp = $take == $op ? $op->{now} : $take->{after}{stamp};
 
-            # C may have dropped by now what a clock that steps back brings
-            # into the window again when the newest entry is given back
-            if ($steps && grep { $_->{algorithm} eq 'log' } $own,
-                                                            $op->{policy})
+            # C may have dropped by now what a clock that steps back, or a
+            # longer window, brings into the window again when the newest
+            # entry is given back
+            if ($logs && ($steps || keys %windows > 1 && @counted
+                                    && $counted[-1]{after}{stamp} == $stamp))
             {
                 $op->{verb} = 'take';
 
             } else {
-                $op->{stamp} = $take == $op ? $op->{now}
-                                            : $take->{after}{stamp};
+                $op->{stamp} = $stamp;
                 $op->{policy} = $own if rand 4 >= 1;
                 $op->{cost} = $take->{cost} if rand 4 >= 1;
             }

@@ -34,18 +34,16 @@
 #define ROOM     4096
 
 
-static client_t        known;
-static sw_any_state_t  longer;
-static int             present;
-static int64_t         ends;
+static client_t  known;
+static int       present;
+static int64_t   since;            /* when the key of a log got its end */
 
 
 static void forget(void);
 static int stale(const sw_policy_t *policy, int64_t now);
 static void take(const sw_policy_t *policy, int64_t now, int64_t cost);
-static void give(const sw_policy_t *policy, int64_t now, int64_t cost,
-    int64_t stamp);
-static void log_ends(const sw_state_t *state, int64_t window, int64_t time);
+static void give(const sw_policy_t *policy, int64_t cost, int64_t stamp);
+static int renewed(const client_t *client, int64_t time);
 static void reply(const sw_policy_t *policy, const int64_t *in, int n);
 static void print(const sw_verdict_t *v);
 
@@ -98,7 +96,7 @@ main(void)
 
         case 'T':
             if (n > 6 && in[6] && present && known.state->algorithm == SW_LOG
-                && in[4] >= ends)
+                && in[4] >= since + 2 * (int64_t) known.state->window)
             {
                 forget();
             }
@@ -107,7 +105,7 @@ main(void)
             break;
 
         case 'G':
-            give(&policy, in[4], in[5], in[6]);
+            give(&policy, in[5], in[6]);
             break;
 
         case 'P':
@@ -134,36 +132,6 @@ forget(void)
     if (present) {
         client_free(&known);
         present = 0;
-    }
-
-    longer.state.window = 0;
-}
-
-
-/* as a store does when it meets a state of another policy */
-
-static void
-turn(client_t *client, sw_any_state_t *kept, const sw_policy_t *policy,
-    int64_t now)
-{
-    sw_any_state_t  own;
-
-    if (sw_state_matches(client->state, policy)) {
-        client->policy = *policy;
-        return;
-    }
-
-    memcpy(&own, client->state, sw_state_size(&client->policy));
-    sw_state_turn(&own, kept, policy, now);
-
-    client_free(client);
-    client_init(client, policy, now, ROOM);
-
-    if (policy->algorithm == SW_LOG) {
-        sw_state_carry(client->state, policy, now, own.state.u.log.total);
-
-    } else {
-        memcpy(client->state, &own, sw_state_size(policy));
     }
 }
 
@@ -201,17 +169,15 @@ stale(const sw_policy_t *policy, int64_t now)
 static void
 take(const sw_policy_t *policy, int64_t now, int64_t cost)
 {
-    int             counted, moved;
-    client_t        client;
-    sw_verdict_t    before, after;
-    sw_any_state_t  kept;
+    int           counted, moved, renew;
+    client_t      client;
+    sw_verdict_t  before, after;
 
     moved = present && stale(policy, now);
-    kept = longer;
 
     if (present) {
         client_copy(&client, &known);
-        turn(&client, &kept, policy, now);
+        (void) client_change(&client, policy, now);
 
     } else {
         client_init(&client, policy, now, ROOM);
@@ -219,6 +185,7 @@ take(const sw_policy_t *policy, int64_t now, int64_t cost)
 
     client_check(&client, now, cost, &before);
     counted = before.admitted && cost;
+    renew = moved || renewed(&client, before.stamp);
 
     if (present && (!sw_state_matches(known.state, policy)
                     || (policy->algorithm == SW_LOG
@@ -238,10 +205,12 @@ take(const sw_policy_t *policy, int64_t now, int64_t cost)
     print(&after);
 
     if (counted || moved) {
-        log_ends(client.state, policy->window, before.stamp);
+        if (renew) {
+            since = before.stamp;
+        }
+
         forget();
         known = client;
-        longer = kept;
         present = 1;
 
     } else {
@@ -250,53 +219,33 @@ take(const sw_policy_t *policy, int64_t now, int64_t cost)
 }
 
 
-/* when the key of a log ends that was just written */
+/*
+ * Whether the key of a log that is written gets another end: that of one which
+ * begins, is kept for longer, or has had its end for half a window.
+ */
 
-static void
-log_ends(const sw_state_t *state, int64_t window, int64_t time)
+static int
+renewed(const client_t *client, int64_t time)
 {
-    int64_t  longest;
-
-    if (state->algorithm != SW_LOG) {
-        return;
+    if (client->policy.algorithm != SW_LOG) {
+        return 0;
     }
 
-    longest = state->window;
-
-    if (state->u.log.since == time
-        || time - state->u.log.since + window > 2 * longest)
-    {
-        ends = time + 2 * longest;
-    }
+    return !present || known.state->algorithm != SW_LOG
+           || client->policy.window > known.state->window
+           || client->state->u.log.count == 0
+           || 2 * (time - since) >= known.state->window;
 }
 
 
 static void
-give(const sw_policy_t *policy, int64_t now, int64_t cost, int64_t stamp)
+give(const sw_policy_t *policy, int64_t cost, int64_t stamp)
 {
     if (!present) {
         return;
     }
 
-    if (!sw_state_matches(known.state, policy)) {
-
-        if (longer.state.window && sw_state_matches(&longer.state, policy)) {
-            sw_window_give_back(&longer.state, policy, now, cost, stamp);
-        }
-
-        return;
-    }
-
-    known.policy = *policy;
-
-    /* a script takes it out of a log and leaves all else there as it is */
-
-    if (policy->algorithm == SW_LOG) {
-        known.policy.window = known.state->window;
-        now = known.state->u.log.newest;
-    }
-
-    client_give_back(&known, now, cost, stamp);
+    sw_window_give_back(known.state, policy, cost, stamp);
 }
 
 

@@ -87,7 +87,7 @@ client_copy(client_t *to, const client_t *from)
 
     *to = *from;
 
-    size = sw_state_size(&from->policy);
+    size = sw_state_bytes(from->state);
     to->state = client_alloc(size);
     memcpy(to->state, from->state, size);
 
@@ -153,9 +153,9 @@ client_take(client_t *client, int64_t now, int64_t cost, int64_t *stamp)
 
 
 static inline void
-client_give_back(client_t *client, int64_t now, int64_t cost, int64_t stamp)
+client_give_back(client_t *client, int64_t cost, int64_t stamp)
 {
-    sw_window_give_back(client->state, &client->policy, now, cost, stamp);
+    sw_window_give_back(client->state, &client->policy, cost, stamp);
 }
 
 
@@ -164,21 +164,30 @@ client_give_back(client_t *client, int64_t now, int64_t cost, int64_t stamp)
 static inline int
 client_change(client_t *client, const sw_policy_t *policy, int64_t now)
 {
-    int64_t   used;
-    client_t  old;
+    uint32_t        room;
+    sw_any_state_t  any;
 
     if (sw_state_matches(client->state, policy)) {
         client->policy = *policy;
         return 0;
     }
 
-    old = *client;
-    used = sw_state_used(old.state, now);
+    memcpy(&any, client->state, sw_state_bytes(client->state));
+    sw_state_turn(&any, policy, now);
 
-    client_init(client, policy, now, old.room);
-    sw_state_carry(client->state, policy, now, used);
+    room = client->room;
+    client_free(client);
 
-    client_free(&old);
+    client_init(client, policy, now, room);
+
+    if (policy->algorithm == SW_LOG) {
+        sw_state_carry(client->state, policy, now, any.state.u.log.total);
+
+    } else {
+        free(client->state);
+        client->state = client_alloc(sw_state_bytes(&any.state));
+        memcpy(client->state, &any, sw_state_bytes(&any.state));
+    }
 
     return 1;
 }

@@ -115,8 +115,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             n = (int) next(&s, 0, ntokens - 1);
             cost = next(&s, 1, tokens[n].cost);
 
-            client_give_back(&client, now, cost, tokens[n].stamp);
-            model_give_back(&model, now, cost, tokens[n].stamp);
+            client_give_back(&client, cost, tokens[n].stamp);
+            model_give_back(&model, cost, tokens[n].stamp);
 
             tokens[n].cost -= cost;
 

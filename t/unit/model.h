@@ -33,7 +33,6 @@ typedef struct {
     sw_policy_t     policy;
     int64_t         own;           /* the state's own time */
     int64_t         longest;       /* window that a log is kept for */
-    int64_t         since;
     int64_t         n;
     model_event_t   events[MODEL_EVENTS];
 } model_t;
@@ -142,12 +141,11 @@ model_init(model_t *m, const sw_policy_t *policy, int64_t now)
     m->policy = *policy;
     m->own = model_cell_start(m, model_cell(m, now));
     m->longest = policy->window;
-    m->since = now;
     m->n = 0;
 }
 
 
-/* a log is kept for the longest window that was asked for lately */
+/* a log is kept for the longest window asked for since it was empty */
 
 static inline int64_t
 model_kept(const model_t *m)
@@ -256,10 +254,7 @@ model_bring(model_t *m, int64_t now)
 
     m->n = n;
 
-    if (kept > m->longest) {
-        m->longest = kept;
-        m->since = then;
-    }
+    m->longest = kept;
 
     if (m->policy.algorithm != SW_LOG) {
         m->own = model_cell_start(m, model_cell(m, then));
@@ -369,14 +364,8 @@ model_add(model_t *m, int64_t now, int64_t cost)
         return then;
     }
 
-    if (m->n == 0
-        || (m->policy.window == m->longest
-            && (then - m->since) * 2 >= m->longest)
-        || (m->policy.window < m->longest
-            && (then - m->since) * 2 >= m->longest * 3))
-    {
+    if (m->n == 0) {
         m->longest = m->policy.window;
-        m->since = then;
     }
 
     assert(m->n < MODEL_EVENTS);
@@ -396,11 +385,9 @@ model_add(model_t *m, int64_t now, int64_t cost)
 /* uncounts of an event of that stamp, which must have been returned by add */
 
 static inline void
-model_give_back(model_t *m, int64_t now, int64_t cost, int64_t stamp)
+model_give_back(model_t *m, int64_t cost, int64_t stamp)
 {
     int64_t  i, n;
-
-    (void) model_bring(m, now);
 
     for (i = 0; i < m->n && cost; i++) {
 

@@ -82,7 +82,7 @@ wander(client_t *client, sw_algorithm_e algorithm, int steps)
 
         } else if (n && tap_rand(0, 9) == 0) {
             n--;
-            client_give_back(client, now, costs[n], stamps[n]);
+            client_give_back(client, costs[n], stamps[n]);
         }
 
         if (tap_rand(0, 49) == 0) {

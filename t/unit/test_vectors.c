@@ -383,7 +383,11 @@ run(vector_t *vector, sw_algorithm_e algorithm, const char *where)
 #define WANTED(name)  vector_word(vector->wanted, vector->nwanted, name)
 
     if (strcmp(vector->verb, "give") == 0) {
-        client_give_back(&client, now, cost, vector_number(vector, "stamp"));
+        client_give_back(&client, cost, vector_number(vector, "stamp"));
+
+        /* it goes by the stamp alone: here is the state as it is at the time */
+
+        client_check(&client, now, 0, &v);
 
     } else {
         client_check(&client, now, cost, &v);

@@ -13,6 +13,8 @@ static const char *clock_far_back_locks_nobody_out(sw_algorithm_e algorithm);
 static const char *carry_forgets_nothing(sw_algorithm_e algorithm);
 static const char *change_keeps_the_guarantee(sw_algorithm_e algorithm);
 static const char *shorter_erases_nothing(sw_algorithm_e algorithm);
+static const char *each_window_has_its_limit(sw_algorithm_e algorithm);
+static const char *two_windows_are_apart(sw_algorithm_e algorithm);
 static const char *log_grows_exactly(sw_algorithm_e algorithm);
 static const char *log_without_room_is_safe(sw_algorithm_e algorithm);
 
@@ -24,11 +26,18 @@ static const property_t  properties[] = {
       "a clock that steps back locks nobody out for longer than a full state",
       SW_COUNTER },
     { carry_forgets_nothing,
-      "another policy carries what was used, at most its limit", SW_COUNTER },
+      "another policy carries what was used, another algorithm its limit",
+      SW_COUNTER },
     { change_keeps_the_guarantee,
       "changing policies keep the smaller guarantee", SW_STRICT },
     { shorter_erases_nothing,
       "a shorter window erases nothing of a longer one", SW_COUNTER },
+    { each_window_has_its_limit,
+      "rates that change all the time: never more than L in each window",
+      SW_STRICT },
+    { two_windows_are_apart,
+      "two rates in turn decide as two clients that count the same",
+      SW_COUNTER },
     { log_grows_exactly,
       "a ring of at most L entries that grows is exact", SW_LOG },
     { log_without_room_is_safe,
@@ -199,7 +208,7 @@ clock_far_back_locks_nobody_out(sw_algorithm_e algorithm)
 static const char *
 carry_forgets_nothing(sw_algorithm_e algorithm)
 {
-    int           i;
+    int           i, alike;
     int64_t       now, used, held;
     client_t      client, fresh;
     const char   *what;
@@ -212,6 +221,7 @@ carry_forgets_nothing(sw_algorithm_e algorithm)
     for (i = 0; i < 10 && what == NULL; i++) {
         trace_policy(&policy, (sw_algorithm_e) tap_rand(SW_COUNTER, SW_LOG));
 
+        client.state->second = 0;
         now += trace_step(&client.policy);
         client_check(&client, now, 0, &v);
 
@@ -229,6 +239,9 @@ carry_forgets_nothing(sw_algorithm_e algorithm)
             what = fail(&client, now, "used is not the estimate rounded up");
         }
 
+        alike = (client.state->algorithm == policy.algorithm
+                 && client.state->slices == policy.slices);
+
         if (!client_change(&client, &policy, now)) {
 
             if (sw_state_used(client.state, now) != used) {
@@ -238,13 +251,18 @@ carry_forgets_nothing(sw_algorithm_e algorithm)
             continue;
         }
 
-        held = used < policy.limit ? used : policy.limit;
+        held = used;
+
+        if (!alike && held > policy.limit) {
+            held = policy.limit;
+        }
+
         client_check(&client, now, 1, &v);
 
         if (!sw_state_matches(client.state, &policy)
             || sw_state_used(client.state, now) != held
             || v.level != held * v.scale
-            || v.remaining != policy.limit - held)
+            || v.remaining != (held < policy.limit ? policy.limit - held : 0))
         {
             what = fail(&client, now, "carried something else");
         }
@@ -335,13 +353,12 @@ change_keeps_the_guarantee(sw_algorithm_e algorithm)
 static const char *
 shorter_erases_nothing(sw_algorithm_e algorithm)
 {
-    int              i, n;
-    int64_t          now, cost;
-    client_t         client, alone;
-    const char      *what;
-    sw_policy_t      policy, shorter;
-    sw_verdict_t     v, least;
-    sw_any_state_t   own, longer;
+    int           i, n;
+    int64_t       now, cost;
+    client_t      client, alone;
+    const char   *what;
+    sw_policy_t   policy, shorter;
+    sw_verdict_t  v, least;
 
     what = NULL;
     now = trace_start();
@@ -353,14 +370,14 @@ shorter_erases_nothing(sw_algorithm_e algorithm)
     client_init(&client, &policy, now, 0);
     client_init(&alone, &policy, now, 0);
 
-    longer.state.window = 0;
-
     for (i = 0; i < STEPS && what == NULL; i++) {
         now += trace_step(&policy) / 4;
 
         /* the longer one is asked for the same by both */
 
         cost = trace_cost(&policy);
+
+        (void) client_change(&client, &policy, now);
 
         client_check(&client, now, cost, &v);
         client_check(&alone, now, cost, &least);
@@ -378,7 +395,6 @@ shorter_erases_nothing(sw_algorithm_e algorithm)
         /* some come meanwhile with shorter ones */
 
         shorter = policy;
-        memcpy(&own, client.state, sw_state_size(&policy));
 
         for (n = (int) tap_rand(0, 3); n; n--) {
             shorter.window = tap_rand(policy.slices > 1 ? policy.slices : 1,
@@ -386,35 +402,201 @@ shorter_erases_nothing(sw_algorithm_e algorithm)
             shorter.limit = tap_rand(1, 2 * policy.limit);
             now += trace_step(&shorter) / 2;
 
-            if (algorithm == SW_LOG) {
-                client.policy = shorter;
-                (void) client_take(&client, now, 1, NULL);
-                continue;
-            }
-
-            if (!sw_state_matches(&own.state, &shorter)) {
-                sw_state_turn(&own, &longer, &shorter, now);
-            }
-
-            if (sw_window_admits(&own.state, &shorter, now, 1)) {
-                (void) sw_window_add(&own.state, &shorter, now, 1);
-            }
+            (void) client_change(&client, &shorter, now);
+            (void) client_take(&client, now, 1, NULL);
         }
-
-        if (algorithm != SW_LOG) {
-
-            if (!sw_state_matches(&own.state, &policy)) {
-                sw_state_turn(&own, &longer, &policy, now);
-            }
-
-            memcpy(client.state, &own, sw_state_size(&policy));
-        }
-
-        client.policy = policy;
     }
 
     client_free(&client);
     client_free(&alone);
+
+    return what;
+}
+
+
+/*
+ * Up to four rates for one client, in any order, with units that are given
+ * back.  A window knows of all units since it, or a longer one, was first
+ * counted with, or again after nothing was left: of those there are never more
+ * than its limit in it.
+ */
+
+static const char *
+each_window_has_its_limit(sw_algorithm_e algorithm)
+{
+    int             i, j, k, n, rates;
+    int64_t         now, cost, stamp, units, since[4], stamps[TRACE_EVENTS];
+    client_t        client, copy;
+    const char     *what;
+    sw_policy_t     policies[4], *policy;
+    static trace_t  seen;
+
+    what = NULL;
+    seen.n = 0;
+    now = trace_start();
+    rates = (int) tap_rand(2, 4);
+
+    trace_policy(&policies[0], algorithm);
+
+    for (i = 0; i < rates; i++) {
+        since[i] = INT64_MAX;
+
+        do {
+            trace_policy(&policies[i], algorithm);
+
+            if (algorithm == SW_STRICT) {
+                policies[i].slices = i ? policies[0].slices
+                                       : tap_rand(1, policies[0].window);
+            }
+
+        } while (sw_policy_error(&policies[i]));
+    }
+
+    client_init(&client, &policies[0], now, 0);
+
+    for (i = 0; i < 2 * STEPS && what == NULL; i++) {
+        k = (int) tap_rand(0, rates - 1);
+        policy = &policies[k];
+        now += tap_rand(0, 2) ? tap_rand(0, 2) : trace_step(policy) / 2;
+        cost = trace_cost(policy);
+
+        if (seen.n && tap_rand(0, 5) == 0) {
+            n = (int) tap_rand(0, seen.n - 1);
+            j = (int) (stamps[n] & 3);
+
+            client.policy = policies[j];
+            client_give_back(&client, seen.events[n].units,
+                             stamps[n] >> 2);
+            seen.events[n].units = 0;
+        }
+
+        for (n = 0, units = 0; n < seen.n; n++) {
+
+            for (j = 0; j < rates; j++) {
+
+                if (seen.events[n].time >= since[j]
+                    && now - seen.events[n].time < policies[j].window)
+                {
+                    units += seen.events[n].units;
+                }
+            }
+        }
+
+        for (j = 0; j < rates && units == 0; j++) {
+            since[j] = INT64_MAX;
+        }
+
+        client_copy(&copy, &client);
+        (void) client_change(&copy, policy, now);
+
+        if (cost == 0 || !client_take(&copy, now, cost, &stamp)) {
+            client_free(&copy);
+            continue;
+        }
+
+        client_free(&client);
+        client = copy;
+
+        stamps[seen.n] = stamp << 2 | k;
+        trace_add(&seen, now, cost);
+
+        for (j = 0; j < rates; j++) {
+
+            if (policies[j].window <= policy->window) {
+                since[j] = since[j] < now ? since[j] : now;
+            }
+        }
+
+        units = 0;
+
+        for (n = 0; n < seen.n; n++) {
+
+            if (seen.events[n].time >= since[k]
+                && now - seen.events[n].time < policy->window)
+            {
+                units += seen.events[n].units;
+            }
+        }
+
+        if (units > policy->limit) {
+            what = fail(&client, now, "more than the limit of this window");
+        }
+    }
+
+    client_free(&client);
+
+    return what;
+}
+
+
+/*
+ * From when on both were counted with, each of two windows knows all units,
+ * as a client of its own does that counts whatever is admitted.
+ */
+
+static const char *
+two_windows_are_apart(sw_algorithm_e algorithm)
+{
+    int           i, k;
+    int64_t       now, cost;
+    client_t      client, alone[2];
+    const char   *what;
+    sw_policy_t   policies[2];
+    sw_verdict_t  v, w;
+
+    what = NULL;
+    now = trace_start();
+
+    do {
+        trace_policy(&policies[0], algorithm);
+        trace_policy(&policies[1], algorithm);
+        policies[1].slices = policies[0].slices;
+    } while (sw_policy_error(&policies[1])
+             || policies[0].window == policies[1].window);
+
+    /* with room for all units: a log of one policy has no more than its own */
+
+    client_init(&client, &policies[0], now, 512);
+
+    for (k = 0; k < 2; k++) {
+        client_init(&alone[k], &policies[k], now, 512);
+        (void) client_add(&alone[k], now, 2);
+    }
+
+    (void) client_add(&client, now, 1);
+    (void) client_change(&client, &policies[1], now);
+    (void) client_add(&client, now, 1);
+
+    for (i = 0; i < STEPS && what == NULL; i++) {
+        k = (int) tap_rand(0, 1);
+        now += tap_rand(0, 2) ? tap_rand(0, 2) : trace_step(&policies[k]) / 4;
+        cost = trace_cost(&policies[k]);
+
+        if (sw_window_idle(client.state, now)) {
+            break;
+        }
+
+        (void) client_change(&client, &policies[k], now);
+
+        client_check(&client, now, cost, &v);
+        client_check(&alone[k], now, cost, &w);
+
+        if (!trace_same(&v, &w)) {
+            trace_show("of two", &v);
+            trace_show("alone ", &w);
+            what = fail(&client, now, "another decision");
+        }
+
+        if (v.admitted && cost) {
+            (void) client_add(&client, now, cost);
+            (void) client_add(&alone[0], now, cost);
+            (void) client_add(&alone[1], now, cost);
+        }
+    }
+
+    client_free(&client);
+    client_free(&alone[0]);
+    client_free(&alone[1]);
 
     return what;
 }
@@ -501,7 +683,7 @@ log_without_room_is_safe(sw_algorithm_e algorithm)
             n = (int) tap_rand(0, seen.n - 1);
             units = tap_rand(0, seen.events[n].units);
 
-            client_give_back(&client, now, units, seen.events[n].time);
+            client_give_back(&client, units, seen.events[n].time);
             seen.events[n].units -= units;
         }
 

@@ -134,7 +134,7 @@ trace(sw_algorithm_e algorithm, uint32_t room)
         if (setjmp(killed) == 0) {
 
             if (back >= 0) {
-                client_give_back(&client, now, units[back].units,
+                client_give_back(&client, units[back].units,
                                  units[back].time);
 
             } else if (client_admits(&client, now, cost)) {
@@ -150,7 +150,7 @@ trace(sw_algorithm_e algorithm, uint32_t room)
         steps_left = 0;
 
         if (back >= 0) {
-            client_give_back(&answered, now, units[back].units,
+            client_give_back(&answered, units[back].units,
                              units[back].time);
             units[back].units = 0;
         }
@@ -233,7 +233,7 @@ written(void)
     (void) sw_state_used(client.state, now);
     (void) sw_window_idle(client.state, now);
     client_check(&client, now, 1, &v);
-    client_give_back(&client, now, 1, now - tap_rand(0, WINDOW));
+    client_give_back(&client, 1, now - tap_rand(0, WINDOW));
 
     for (i = 0; i < 5; i++) {
         (void) client_take(&client, now + i, 1, NULL);

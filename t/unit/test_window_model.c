@@ -140,8 +140,8 @@ run(sw_algorithm_e algorithm, int large, int trace)
             n = (int) tap_rand(0, ntokens - 1);
             cost = tap_rand(1, tokens[n].cost);
 
-            client_give_back(&client, now, cost, tokens[n].stamp);
-            model_give_back(&model, now, cost, tokens[n].stamp);
+            client_give_back(&client, cost, tokens[n].stamp);
+            model_give_back(&model, cost, tokens[n].stamp);
 
             tokens[n].cost -= cost;
 

@@ -383,7 +383,7 @@ give_back_restores(sw_algorithm_e algorithm)
         }
     }
 
-    client_give_back(&client, now, back, stamp);
+    client_give_back(&client, back, stamp);
     (void) client_admits(&twin, now, 0);
 
     if (what == NULL && !twins_agree(&client, &twin, now, AHEAD)) {
@@ -416,7 +416,7 @@ give_back_is_bounded(sw_algorithm_e algorithm)
                                3 * client.policy.window);
         stamp = stamp < 0 ? 0 : stamp;
 
-        client_give_back(&client, now, tap_rand(1, 2 * client.policy.limit),
+        client_give_back(&client, tap_rand(1, 2 * client.policy.limit),
                          stamp);
         client_check(&client, now, 0, &v);
 
