@@ -28,7 +28,7 @@
 #define NGX_HTTP_SLIDEWIN_DUE_MS         60000
 
 /* counts up when what lies in shared memory changes its meaning */
-#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   8
+#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   9
 
 #define NGX_HTTP_SLIDEWIN_ZONE_LAYOUT                                         \
     (NGX_HTTP_SLIDEWIN_ZONE_VERSION << 24                                     \
