@@ -13,9 +13,9 @@
 
 
 /*
- * When the cost is admitted if nobody else comes, and how long that is known.
- * If it is not positive, the cost is asked for nevertheless: the time of a
- * refusal that may not be so any more, below 0, or 0 for a cost with room.
+ * When the cost is admitted if nobody else comes, or 0 for one with room, and
+ * until when that refuses; if there is no such time, the cost is not known.
+ * Later it only tells those that are refused by others how long they wait.
  */
 
 typedef struct {
@@ -29,12 +29,15 @@ typedef struct {
     ngx_http_slidewin_memo_t     memo;
     sw_policy_t                  policy;
     ngx_http_slidewin_echo_t     echo;
+    int64_t                      next_look;  /* not before, ms */
     ngx_http_slidewin_refusal_t  refusals[NGX_HTTP_SLIDEWIN_DENIAL_COSTS];
 } ngx_http_slidewin_denial_t;
 
 
 static void ngx_http_slidewin_deny_tell(ngx_http_slidewin_denial_t *denial,
     ngx_http_slidewin_claim_t *claim, int64_t due, int64_t now);
+static int64_t ngx_http_slidewin_deny_due(ngx_http_slidewin_denial_t *denial,
+    int64_t cost);
 static ngx_http_slidewin_denial_t *ngx_http_slidewin_deny_open(
     ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_claim_t *claim,
     int64_t now);
@@ -96,7 +99,7 @@ ngx_http_slidewin_deny_recall(ngx_http_slidewin_claim_t *claim)
  */
 
 ngx_uint_t
-ngx_http_slidewin_deny_known(ngx_http_slidewin_claim_t *claim, int64_t most)
+ngx_http_slidewin_deny_known(ngx_http_slidewin_claim_t *claim, int64_t pause)
 {
     int64_t                       now;
     ngx_uint_t                    known;
@@ -116,24 +119,18 @@ ngx_http_slidewin_deny_known(ngx_http_slidewin_claim_t *claim, int64_t most)
     if (denial) {
         refusal = ngx_http_slidewin_deny_find(denial, claim->cost);
 
-        known = (refusal->cost == claim->cost && now < refusal->until);
+        known = now < denial->next_look
+                || (refusal->cost == claim->cost && now < refusal->until);
 
         if (known) {
             ngx_http_slidewin_deny_tell(denial, claim,
-                                        ngx_abs(refusal->due), now);
+                              ngx_http_slidewin_deny_due(denial, claim->cost),
+                              now);
 
         } else {
-            refusal->until = 0;
-            ngx_memory_barrier();
-
-            refusal->due = (refusal->cost == claim->cost)
-                               ? -ngx_abs(refusal->due)
-                               : 0;
-            refusal->cost = claim->cost;
-            ngx_memory_barrier();
-
-            refusal->until = now + most;
-            denial->memo.until = ngx_max(denial->memo.until, refusal->until);
+            denial->next_look = now + pause;
+            denial->memo.until = ngx_max(denial->memo.until,
+                                         denial->next_look);
         }
     }
 
@@ -151,9 +148,36 @@ ngx_http_slidewin_deny_tell(ngx_http_slidewin_denial_t *denial,
     ngx_http_slidewin_echo_tell(&denial->echo, &claim->policy, now,
                                 &claim->verdict);
 
+    claim->counted = 0;
+
+    if (claim->cost > claim->policy.limit) {
+        claim->verdict.retry = SW_NEVER;
+        return;
+    }
+
     claim->verdict.admitted = (due <= now);
     claim->verdict.retry = ngx_max(due - now, 0);
-    claim->counted = 0;
+}
+
+
+/* a cost that is not known waits until there is more than what was left */
+
+static int64_t
+ngx_http_slidewin_deny_due(ngx_http_slidewin_denial_t *denial, int64_t cost)
+{
+    ngx_http_slidewin_refusal_t  *refusal;
+
+    refusal = ngx_http_slidewin_deny_find(denial, cost);
+
+    if (refusal->cost == cost && refusal->until) {
+        return refusal->due;
+    }
+
+    if (cost <= denial->echo.remaining) {
+        return 0;
+    }
+
+    return denial->echo.at + denial->echo.more;
 }
 
 
@@ -227,7 +251,7 @@ ngx_http_slidewin_deny_remember(ngx_http_slidewin_claim_t *claim,
         /* the store said so at some time since it was asked */
 
         refusal->until = claim->verdict.admitted
-                             ? now + most
+                             ? now
                              : ngx_min(asked / 1000 + claim->verdict.retry,
                                        now + most);
 

@@ -16,20 +16,20 @@
 ngx_uint_t ngx_http_slidewin_deny_recall(ngx_http_slidewin_claim_t *claim);
 
 /*
- * For a claim that is only looked at: whether it was told here within so many
- * ms when it is admitted, or that there was room.  The one who is told that it
- * is not known is to ask.
+ * For a claim that is only looked at: whether what is remembered of the client
+ * is to be told.  The one who is told that it is not is to ask, and nobody else
+ * for so many ms.
  */
 ngx_uint_t ngx_http_slidewin_deny_known(ngx_http_slidewin_claim_t *claim,
-    int64_t most);
+    int64_t pause);
 
 /* whether what was refused, asked then, in us, may not be so any more */
 ngx_uint_t ngx_http_slidewin_deny_outdated(ngx_http_slidewin_claim_t *claim,
     int64_t asked);
 
 /*
- * Of a claim that was asked then, in us, and refused, or looked at; for so many
- * ms at most.
+ * Of a claim that was asked then, in us, and refused, or looked at; it refuses
+ * for so many ms at most.
  */
 void ngx_http_slidewin_deny_remember(ngx_http_slidewin_claim_t *claim,
     int64_t asked, int64_t most);

@@ -139,17 +139,7 @@ void
 ngx_http_slidewin_edge_saw(ngx_http_slidewin_entry_t *entry,
     ngx_http_slidewin_claim_t *claim, int64_t asked)
 {
-    int64_t  most;
-
-    most = NGX_HTTP_SLIDEWIN_EDGE_LOOK;
-
-    /* what is known as a refusal is one as long as the policy lets it */
-
-    if (!claim->verdict.admitted && entry->policy->deny_cache) {
-        most = entry->policy->deny_cache;
-    }
-
-    ngx_http_slidewin_deny_remember(claim, asked, most);
+    ngx_http_slidewin_deny_remember(claim, asked, entry->policy->deny_cache);
 }
 
 

@@ -17,7 +17,7 @@ my ($zones, $locations) = ('', '');
 
 for my $algorithm (@algorithms) {
     $zones .= "slidewin_zone \$arg_k zone=$algorithm:1m rate=40r/10m"
-              . " algorithm=$algorithm;\n";
+              . " algorithm=$algorithm on_error=closed;\n";
     $locations .= "location = /$algorithm {"
                   . " slidewin zone=$algorithm cost=\$arg_c delay=1h;"
                   . " empty_gif; }\n"
@@ -32,9 +32,12 @@ my %conf = (
     # lines that are left out of the log are in it at debug; nothing else is
     http => 'error_log logs/error.log debug_mail;
              slidewin_log_level warn key=on;
-             slidewin_redis ' . $redis->unix_url . " timeout=20s connect_timeout=10s;
-             slidewin_zone \$arg_k zone=large:1m rate=1000r/d algorithm=log;
-             slidewin_zone \$arg_k zone=small:1m rate=50r/d algorithm=log;
+             slidewin_redis ' . $redis->unix_url . " timeout=20s
+                   connect_timeout=10s;
+             slidewin_zone \$arg_k zone=large:1m rate=1000r/d algorithm=log
+                           on_error=closed;
+             slidewin_zone \$arg_k zone=small:1m rate=50r/d algorithm=log
+                           on_error=closed;
              slidewin_zone \$arg_k zone=here:1m rate=1000r/d algorithm=log
                            store=local;
              slidewin_zone \$arg_k zone=slow:1m rate=1r/2m algorithm=log

@@ -17,7 +17,8 @@ my %conf = (
     workers => 1,
     # lines that are left out of the log are in it at debug; nothing else is
     http => 'error_log logs/error.log debug_mail;
-             slidewin_redis ' . $redis->unix_url . ' timeout=5s connect_timeout=10s;
+             slidewin_redis ' . $redis->unix_url . ' timeout=5s
+                            connect_timeout=10s;
              slidewin_log_level warn;
              slidewin_zone $arg_k zone=local:1m rate=1r/2s algorithm=log
                            store=local;
@@ -170,14 +171,15 @@ $nginx->stop;
 
 
 # Several workers and edges: who is first is decided by the store, and all are
-# answered.
+# answered. An edge that does not reach Redis in time would count by itself, and
+# that is not what is counted here.
 
 $redis->run;
 {
     my %many = (%conf, workers => 2);
 
     $many{http} .= 'slidewin_zone $arg_k zone=many:1m rate=10r/s
-                                  algorithm=log;';
+                                  algorithm=log on_error=closed;';
     $many{server} .= 'location = /many { slidewin zone=many delay=3s;
                                          empty_gif; }';
 
@@ -194,7 +196,8 @@ $redis->run;
     is($passed + $count{'429-REJECTED'}, 80,
        'two edges, four workers: all are answered');
     cmp_ok($count{'200-DELAYED'}, '>=', 10, '... many of them later');
-    cmp_ok($passed, '<=', 10 * (1 + int $seconds),
+    # the store counts in whole ms: four windows may be that much shorter
+    cmp_ok($passed, '<=', 10 * (1 + int($seconds + 0.004)),
            '... and no more than the limit allows');
 
     $_->stop for @edges;

@@ -13,7 +13,7 @@ my $patience = SlidewinNginx::patience();
 my ($zones, $locations) = ('', '');
 
 for my $store (@stores) {
-    my $where = $store eq 'local' ? ' store=local' : '';
+    my $where = $store eq 'local' ? ' store=local' : ' on_error=closed';
 
     for (['x', '$arg_x', '1r/4s'], ['y', '$arg_y', '1r/30m'],
          ['z', '$arg_z', '1r/4s'], ['big', '$arg_k', '60r/h'],
@@ -62,7 +62,8 @@ my $nginx = SlidewinNginx->start(
     connections => 256,
     # lines that are left out of the log are in it at debug; nothing else is
     http => 'error_log logs/error.log debug_mail;
-             slidewin_redis ' . $redis->unix_url . " timeout=5s connect_timeout=10s;
+             slidewin_redis ' . $redis->unix_url . " timeout=5s
+                   connect_timeout=10s;
              slidewin_log_level warn key=on;
              upstream app { server unix:/nowhere; }
              $zones",
@@ -213,7 +214,8 @@ $nginx->stop(signal => 'TERM');
 
 my $full = SlidewinRedis->start(args => ['--maxmemory-policy', 'noeviction']);
 $nginx = SlidewinNginx->start(
-    http => 'slidewin_redis ' . $full->unix_url . ' timeout=5s connect_timeout=10s;
+    http => 'slidewin_redis ' . $full->unix_url . ' timeout=5s
+                   connect_timeout=10s;
              slidewin_zone $arg_k zone=a:1m rate=1000r/h;',
     server => 'add_header X-Source $slidewin_source always;
                location = /a { slidewin zone=a reset=200; empty_gif; }');

@@ -16,7 +16,7 @@ my $redis = SlidewinRedis->start;
 my ($zones, $locations) = ('', '');
 
 for my $store (@stores) {
-    my $where = $store eq 'local' ? ' store=local' : '';
+    my $where = $store eq 'local' ? ' store=local' : ' on_error=closed';
 
     for my $algorithm (@algorithms) {
         $zones .= "slidewin_zone \$arg_k zone=${store}_$algorithm:1m"
@@ -59,7 +59,8 @@ END
 my $nginx = SlidewinNginx->start(
     # lines that are left out of the log are in it at debug; nothing else is
     http => 'error_log logs/error.log debug_mail;
-             slidewin_redis unix:' . $redis->path . " timeout=5s connect_timeout=10s;\n$zones",
+             slidewin_redis unix:' . $redis->path . " timeout=5s
+                   connect_timeout=10s;\n$zones",
     server => "add_header X-Source \$slidewin_source always;
                add_header X-Latency \$slidewin_latency always;
                add_header X-Zone \$slidewin_zone always;

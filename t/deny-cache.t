@@ -18,26 +18,31 @@ my $nginx = SlidewinNginx->start(
              slidewin_log_level info;
              map \$arg_r \$rate { default 3r/40d; '' 3r/40d; more 8r/40d;
                                   short 3r/39d; }
-             slidewin_zone \$arg_k zone=off:1m rate=3r/40d deny_cache=off;
+             slidewin_zone \$arg_k zone=off:1m rate=3r/40d deny_cache=off
+                           on_error=closed;
              slidewin_zone \$arg_k zone=rate:1m rate=\$rate algorithm=log
-                           deny_cache=30s;
+                           deny_cache=30s on_error=closed;
              slidewin_zone \$arg_k zone=cost:1m rate=10r/40d algorithm=log
-                           deny_cache=30s;
+                           deny_cache=30s on_error=closed;
              slidewin_zone \$arg_k zone=long:1m rate=3r/40d deny_cache=30s;
              slidewin_zone \$arg_k zone=short:1m rate=3r/2s algorithm=log
-                           deny_cache=30s;
-             slidewin_zone \$arg_k zone=soon:1m rate=3r/300ms algorithm=log;
-             slidewin_zone \$arg_k zone=wide:1m rate=100r/40d deny_cache=30s;
+                           deny_cache=30s on_error=closed;
+             slidewin_zone \$arg_k zone=soon:1m rate=3r/300ms algorithm=log
+                           on_error=closed;
+             slidewin_zone \$arg_k zone=wide:1m rate=100r/40d deny_cache=30s
+                           on_error=closed;
              slidewin_zone \$arg_k zone=hour:1m rate=3r/h algorithm=log
-                           deny_cache=20s;
+                           deny_cache=20s on_error=closed;
              slidewin_zone \$arg_k zone=brief:1m rate=3r/40d algorithm=log
-                           deny_cache=10s;
-             slidewin_zone \$arg_k zone=count:1m rate=3r/40d;
-             slidewin_zone \$arg_k zone=both:1m rate=3r/40d deny_cache=30s;
+                           deny_cache=10s on_error=closed;
+             slidewin_zone \$arg_k zone=count:1m rate=3r/40d on_error=closed;
+             slidewin_zone \$arg_k zone=both:1m rate=3r/40d deny_cache=30s
+                           on_error=closed;
              slidewin_zone \$arg_k zone=wait:1m rate=3r/3s algorithm=log
-                           deny_cache=30s;
+                           deny_cache=30s on_error=closed;
              " . join('', map {
-                 "slidewin_zone \$arg_k zone=$_:1m rate=3r/40d algorithm=$_;\n"
+                 "slidewin_zone \$arg_k zone=$_:1m rate=3r/40d algorithm=$_
+                  on_error=closed;\n"
              } @algorithms),
     server => 'add_header X-Source $slidewin_source always;
                add_header X-Reset $slidewin_reset always;

@@ -19,12 +19,13 @@ my $patience = SlidewinNginx::patience();
 my $nginx = SlidewinNginx->start(
     http => "slidewin_redis @{[$way->url]} timeout=30s connect_timeout=20s;
              slidewin_log_level info;
-             slidewin_zone \$arg_k zone=wide:1m rate=1000r/40d;
+             slidewin_zone \$arg_k zone=wide:1m rate=1000r/40d
+                           on_error=closed;
              " . join('', map {
                  "slidewin_zone \$arg_k zone=few_$_:1m rate=4r/40d
-                                algorithm=$_ lease=50%;
+                                algorithm=$_ lease=50% on_error=closed;
                   slidewin_zone \$arg_k zone=$_:1m rate=100r/40d
-                                algorithm=$_ lease=50%;\n"
+                                algorithm=$_ lease=50% on_error=closed;\n"
              } @algorithms),
     server => 'add_header X-Source $slidewin_source always;
                location = /peek_wide { slidewin zone=wide cost=0; empty_gif; }

@@ -20,16 +20,21 @@ my $nginx = SlidewinNginx->start(
     http => "slidewin_redis @{[$redis->url]} timeout=20s connect_timeout=20s;
              slidewin_log_level info;
              map \$arg_r \$rate { default 1000r/40d; more 2000r/40d; }
-             slidewin_zone \$arg_k zone=rate:1m rate=\$rate lease=10%;
-             slidewin_zone \$arg_k zone=narrow:1m rate=3r/40d deny_cache=off;
-             slidewin_zone \$arg_k zone=tiny:1m rate=5r/40d lease=1%;
-             slidewin_zone \$arg_k zone=brief:1m rate=5r/5ms lease=100%;
-             slidewin_zone \$arg_k zone=none:1m rate=${limit}r/40d;
+             slidewin_zone \$arg_k zone=rate:1m rate=\$rate lease=10%
+                           on_error=closed;
+             slidewin_zone \$arg_k zone=narrow:1m rate=3r/40d deny_cache=off
+                           on_error=closed;
+             slidewin_zone \$arg_k zone=tiny:1m rate=5r/40d lease=1%
+                           on_error=closed;
+             slidewin_zone \$arg_k zone=brief:1m rate=5r/5ms lease=100%
+                           on_error=closed;
+             slidewin_zone \$arg_k zone=none:1m rate=${limit}r/40d
+                           on_error=closed;
              " . join('', map {
                  "slidewin_zone \$arg_k zone=$_:1m rate=${limit}r/40d
-                                algorithm=$_ lease=10%;
+                                algorithm=$_ lease=10% on_error=closed;
                   slidewin_zone \$arg_k zone=few_$_:1m rate=60r/40d
-                                algorithm=$_ lease=50%;\n"
+                                algorithm=$_ lease=50% on_error=closed;\n"
              } @algorithms),
     server => 'add_header X-Source $slidewin_source always;
                location = /rate { slidewin zone=rate; empty_gif; }

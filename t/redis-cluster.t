@@ -16,15 +16,16 @@ my $nginx = SlidewinNginx->start(
     workers => 2,
     http => "slidewin_redis @{[$cluster->url]} timeout=20s connect_timeout=20s;
              slidewin_zone \$arg_k zone=other:1m rate=3r/h algorithm=log
-                           deny_cache=off;
+                           deny_cache=off on_error=closed;
              slidewin_zone \$arg_a zone=a:1m rate=5r/h algorithm=log
-                           deny_cache=off;
+                           deny_cache=off on_error=closed;
              slidewin_zone \$arg_b zone=b:1m rate=3r/h algorithm=log
-                           deny_cache=off;
+                           deny_cache=off on_error=closed;
              slidewin_zone \$arg_c zone=c:1m rate=9r/40d algorithm=fixed
-                           deny_cache=off;"
+                           deny_cache=off on_error=closed;"
             . join('', map { "slidewin_zone \$arg_k zone=$_:1m rate=7r/40d"
-                             . " algorithm=$_ deny_cache=off;\n" } @algorithms),
+                             . " algorithm=$_ deny_cache=off"
+                             . " on_error=closed;\n" } @algorithms),
     server => 'add_header X-Source $slidewin_source always;
                add_header X-Zone $slidewin_zone always;
                location = /both { slidewin zone=log; slidewin zone=other;
@@ -104,7 +105,8 @@ becomes("/c?c=$three", 6, '... and the third was not asked');
                          [[("/apart?a=x$one&b=x$two&c=x$three") x 5]]);
 my $passed = grep { $_->{status} == 200 } @answers;
 
-is(sources(@answers), 'redis', 'at once: by Redis');
+# one that is refused may be told what a look at another policy told before
+like(sources(@answers), qr/^(?:deny_cache )?redis$/, 'at once: by Redis');
 cmp_ok($passed, '<=', 3, '... never too many');
 becomes("/a?a=x$one", 5 - $passed, '... what passed is counted once');
 becomes("/b?b=x$two", 3 - $passed, '... by each');
@@ -158,7 +160,8 @@ for my $engine (SlidewinRedis::engines()) {
         master => 'off', daemon => 'off',
         http => "slidewin_redis @{[$cluster->url]} timeout=20s
                                 connect_timeout=20s;
-                 slidewin_zone \$arg_k zone=log:1m rate=2r/h algorithm=log deny_cache=off;",
+                 slidewin_zone \$arg_k zone=log:1m rate=2r/h algorithm=log
+                               deny_cache=off on_error=closed;",
         server => 'add_header X-Source $slidewin_source always;
                    location = /log { slidewin zone=log; empty_gif; }',
     );

@@ -15,7 +15,7 @@ my %conf = (
     workers => 2,
     http => "slidewin_redis @{[$redis->url]} timeout=60s connect_timeout=60s;
              slidewin_zone \$arg_k zone=a:1m rate=30r/h algorithm=log
-                           deny_cache=off;",
+                           deny_cache=off on_error=closed;",
     server => 'add_header X-Source $slidewin_source always;
                location = /a { slidewin zone=a; empty_gif; }
                location = /status { stub_status; }',

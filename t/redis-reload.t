@@ -18,8 +18,9 @@ sub http {
 
     return "slidewin_redis @{[$to->url]} timeout=60s connect_timeout=60s;
             slidewin_zone \$arg_k zone=a:1m rate=${limit}r/h algorithm=log
-                          deny_cache=off;
-            slidewin_zone \$arg_k zone=many:1m rate=500r/h algorithm=log;";
+                          deny_cache=off on_error=closed;
+            slidewin_zone \$arg_k zone=many:1m rate=500r/h algorithm=log
+                          on_error=closed;";
 }
 
 my $server = 'add_header X-Source $slidewin_source always;

@@ -122,7 +122,8 @@ if ($six) {
 
 my $faults = SlidewinFaults->start(
     url => $redis->url, redis => "ssl_ca=$ca $time", workers => 2,
-    http => 'slidewin_zone $arg_k zone=many:1m rate=60r/h algorithm=log;',
+    http => 'slidewin_zone $arg_k zone=many:1m rate=60r/h algorithm=log
+                           on_error=closed;',
     server => 'location = /many { slidewin zone=many; empty_gif; }');
 my $nginx = $faults->nginx;
 my @clients = $nginx->clients(100);

@@ -36,6 +36,9 @@ my $zones = join '', map {
   ['long_b', $long, 'algorithm=log store=b'],
   ['short_off', $short, 'algorithm=log store=a deny_cache=off'],
   ['long_off', $long, 'algorithm=log store=b deny_cache=off'],
+  ['long_count', $long, 'algorithm=log store=a'],
+  ['long_never', $long, 'algorithm=log store=a deny_cache=off'],
+  ['long_100ms', $long, 'algorithm=log store=a deny_cache=100ms'],
   ['mid_a', $short, 'algorithm=log store=a'],
   ['room_a', '5r/10d', 'algorithm=log store=a'],
   map({ (["short_$_", $short, "algorithm=$_ store=a"],
@@ -58,6 +61,9 @@ $zones .= "slidewin_zone x\$arg_k zone=short_x:1m rate=$short algorithm=log
                          on_error=open;
            slidewin_zone \$arg_k zone=fallback:1m rate=5r/h store=away;\n";
 
+# what has this anywhere is remembered for 100ms
+my %counts = (long_count => ' count=200');
+
 my %limits = (
     (map {
         my ($one, $two) = @$_;
@@ -70,6 +76,12 @@ my %limits = (
     'room' => 'slidewin zone=short_local; slidewin zone=room_a;',
     'costs' => 'slidewin zone=costs cost=$arg_c;',
     'three' => 'slidewin zone=short_local; slidewin zone=costs cost=3;',
+    'many' => 'slidewin zone=short_local; slidewin zone=costs cost=$arg_c;',
+    (map { ("short_local-$_" => "slidewin zone=short_local;
+                                 slidewin zone=$_" . ($counts{$_} // '') . ';',
+            $_ => "slidewin zone=$_" . ($counts{$_} // '') . ';')
+     } qw(long_count long_never long_100ms)),
+    'clear' => 'slidewin zone=long_count cost=0 reset=200;',
     'delay-one' => 'slidewin zone=short_local delay=1h;
                     slidewin zone=long_a;',
     'delay-both' => 'slidewin zone=short_local delay=1h;
@@ -167,21 +179,60 @@ is_long($client->get("/three?k=$k"), 'three more are too many');
 is($client->get("/left-costs?k=$k")->{header}{'x-remaining'}, 2,
    '... and not counted');
 
-# a flood
+# a flood, for longer than anything is remembered
 
-for my $way ('short_local-long_a', 'long_a-short_local', 'room') {
+for my $way (qw(short_local-long_a long_a-short_local room many),
+             map { "short_local-$_" } qw(long_count long_never long_100ms))
+{
     $k = 'k' . ++$fresh;
-    $client->get("/$way?k=$k");
+    $client->get("/$way?k=$k&c=8");
 
     my $before = questions();
     my $since = SlidewinNginx::now();
-    my @statuses = $client->statuses(("/$way?k=$k") x 1000);
+    my ($n, @answers) = 0;
+
+    while (@answers < 300 || SlidewinNginx::now() < $since + 1.5) {
+        push @answers, $client->get("/$way?k=$k&c=" . (3 + $n++ % 5));
+        SlidewinNginx::nap(0.004);
+    }
+
+    my $asked = questions() - $before;
     my $seconds = SlidewinNginx::now() - $since;
 
-    is(SlidewinNginx::tally(@statuses), '429 x1000', "$way: a flood");
-    cmp_ok(questions() - $before, '<=', 2 + $seconds,
-           '... costs Redis a question a second');
+    is(SlidewinNginx::tally(map { $_->{status} } @answers), "429 x$n",
+       "$way: a flood");
+    cmp_ok($asked, '<=', 2 + $seconds,
+           "... costs Redis a question a second ($asked in $seconds s)");
+    is(scalar(grep { retry($_) <= 86400 } @answers), $way eq 'room' ? $n : 0,
+       '... and all are told the longer time');
 }
+
+# what is remembered of a look refuses nobody that is not refused without it
+
+for my $zone (qw(long_count long_never)) {
+    $k = 'k' . ++$fresh;
+    $client->get("/short_local-$zone?k=$k");
+    is_long($client->get("/short_local-$zone?k=$k"), "$zone: refused");
+    $redis{a}->command('FLUSHALL');
+    SlidewinNginx::nap(0.11);
+    is($client->get("/$zone?k=$k")->{status}, 200,
+       '... but not where only Redis is asked, and has room');
+}
+
+# nor is it told when the client was cleared here
+
+$k = 'k' . ++$fresh;
+$client->get("/short_local-long_count?k=$k");
+is_long($client->get("/short_local-long_count?k=$k"), 'refused by both');
+is($client->get("/clear?k=$k")->{status}, 200, '... one begins anew');
+cmp_ok(retry($client->get("/short_local-long_count?k=$k")), '<=', 120,
+       '... and is not told of any more');
+
+# a cost that can never pass is told no time
+
+$k = 'k' . ++$fresh;
+$client->get("/use?k=$k");
+is(retry($client->get("/many?k=$k&c=11")), '-', 'never is no time') for 1 .. 3;
 
 sub questions { return ($redis{a}->calls('evalsha'))[0] // 0 }
 
