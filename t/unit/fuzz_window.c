@@ -235,13 +235,24 @@ static void
 change(client_t *client, model_t *model, const sw_policy_t *policy,
     int64_t now, int *ntokens)
 {
-    int64_t  used;
+    int64_t  used, most;
 
     used = model_used(model, now);
+    most = policy->limit;
+
+    if (client->state->algorithm == policy->algorithm
+        && client->state->slices == policy->slices)
+    {
+        most = SW_PRODUCT_MAX / policy->window;
+    }
 
     if (client_change(client, policy, now)) {
         *ntokens = 0;
-        used = used < policy->limit ? used : policy->limit;
+        used = used < most ? used : most;
+
+        /* the model knows of one window alone */
+
+        client->state->second = 0;
 
         model_init(model, policy, now);
         (void) model_add(model, now, used);
