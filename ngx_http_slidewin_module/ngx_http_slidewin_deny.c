@@ -133,7 +133,10 @@ ngx_http_slidewin_deny_known(ngx_http_slidewin_claim_t *claim, int64_t most)
             ngx_memory_barrier();
 
             refusal->until = now + most;
-            denial->memo.until = ngx_max(denial->memo.until, refusal->until);
+
+            ngx_http_slidewin_zone_keep(&visit, &denial->memo,
+                                        ngx_max(denial->memo.until,
+                                                refusal->until));
         }
     }
 

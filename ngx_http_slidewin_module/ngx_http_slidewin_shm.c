@@ -147,7 +147,7 @@ ngx_http_slidewin_shm_take_one(ngx_http_slidewin_call_t *call)
                          && claim->cost > 0;
 
         if (claim->counted) {
-            ngx_http_slidewin_zone_counted(&slot.visit, slot.node);
+            ngx_http_slidewin_zone_place(&slot.visit, slot.node);
         }
 
     } else {
@@ -256,9 +256,7 @@ ngx_http_slidewin_shm_give_back(ngx_http_slidewin_store_t *store,
                                 now + slots[i].visit.utc, claim->cost,
                                 claim->verdict.stamp);
 
-            if (sw_window_idle(&node->state, now + slots[i].visit.utc)) {
-                ngx_http_slidewin_zone_idle(&slots[i].visit, node);
-            }
+            ngx_http_slidewin_zone_place(&slots[i].visit, node);
         }
     }
 
@@ -554,7 +552,7 @@ ngx_http_slidewin_shm_put(ngx_http_slidewin_visit_t *visit, sw_state_t *state,
         ngx_memcpy(&node->state, state, sw_state_size(&policy));
     }
 
-    ngx_http_slidewin_zone_counted(visit, node);
+    ngx_http_slidewin_zone_place(visit, node);
 
     return node;
 }
@@ -599,20 +597,24 @@ ngx_http_slidewin_shm_count(ngx_http_slidewin_slot_t *slot, int64_t now)
         state = slot->state;
     }
 
-    if (!slot->counts) {
+    if (slot->counts) {
+        stamp = sw_window_add(state, &claim->policy, now, claim->cost);
+
+        /* what is left after it */
+
+        sw_window_check_later(state, &claim->policy, now, 0, &claim->verdict);
+
+        claim->verdict.stamp = stamp;
+        claim->counted = 1;
+
+    } else {
         sw_window_check_later(state, &claim->policy, now, claim->cost,
                               &claim->verdict);
-        return;
     }
 
-    stamp = sw_window_add(state, &claim->policy, now, claim->cost);
+    /* a log that counts nothing more may be kept for a longer window now */
 
-    ngx_http_slidewin_zone_counted(&slot->visit, slot->node);
-
-    /* what is left after it */
-
-    sw_window_check_later(state, &claim->policy, now, 0, &claim->verdict);
-
-    claim->verdict.stamp = stamp;
-    claim->counted = 1;
+    if (slot->node && state == &slot->node->state) {
+        ngx_http_slidewin_zone_place(&slot->visit, slot->node);
+    }
 }

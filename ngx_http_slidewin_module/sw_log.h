@@ -21,7 +21,7 @@ int64_t sw_log_held(const sw_log_t *log, int64_t window, int64_t now);
 /* before an add: which window the log is to be kept for */
 void sw_log_keep(sw_state_t *state, int64_t window, int64_t now, int64_t cost);
 
-int sw_log_idle(const sw_log_t *log, int64_t window, int64_t now);
+int64_t sw_log_end(const sw_log_t *log, int64_t window);
 int64_t sw_log_used(const sw_log_t *log, int64_t window, int64_t now);
 int64_t sw_log_wait(const sw_log_t *log, const sw_policy_t *policy,
     int64_t now, int64_t cost);

@@ -405,14 +405,30 @@ sw_window_give_back(sw_state_t *state, const sw_policy_t *policy,
 }
 
 
+int64_t
+sw_state_end(const sw_state_t *state)
+{
+    switch (state->algorithm) {
+
+    case SW_FIXED:
+        return sw_fixed_end(&state->u.pair, state->window);
+
+    case SW_STRICT:
+        return sw_slices_end(&state->u.slices, state->slices, state->window);
+
+    case SW_LOG:
+        return sw_log_end(&state->u.log, state->window);
+
+    default: /* SW_COUNTER */
+        return sw_counter_end(&state->u.pair, state->window);
+    }
+}
+
+
 int
 sw_window_idle(const sw_state_t *state, int64_t now)
 {
-    if (state->algorithm == SW_LOG) {
-        return sw_log_idle(&state->u.log, state->window, now);
-    }
-
-    return sw_state_used(state, now) == 0;
+    return sw_state_end(state) <= now;
 }
 
 
