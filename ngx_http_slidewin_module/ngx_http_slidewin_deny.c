@@ -129,8 +129,10 @@ ngx_http_slidewin_deny_known(ngx_http_slidewin_claim_t *claim, int64_t pause)
 
         } else {
             denial->next_look = now + pause;
-            denial->memo.until = ngx_max(denial->memo.until,
-                                         denial->next_look);
+
+            ngx_http_slidewin_zone_keep(&visit, &denial->memo,
+                                        ngx_max(denial->memo.until,
+                                                denial->next_look));
         }
     }
 

@@ -140,7 +140,7 @@ ngx_http_slidewin_shm_take_one(ngx_http_slidewin_call_t *call)
                          && claim->cost > 0;
 
         if (claim->counted) {
-            ngx_http_slidewin_zone_counted(&slot.visit, slot.node);
+            ngx_http_slidewin_zone_place(&slot.visit, slot.node);
         }
 
     } else {
@@ -216,7 +216,6 @@ static ngx_int_t
 ngx_http_slidewin_shm_give_back(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call)
 {
-    int64_t                     now, then;
     ngx_uint_t                  i;
     ngx_http_slidewin_node_t   *node;
     ngx_http_slidewin_slot_t    slots[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
@@ -224,11 +223,8 @@ ngx_http_slidewin_shm_give_back(ngx_http_slidewin_store_t *store,
 
     ngx_http_slidewin_shm_open(slots, call);
 
-    now = ngx_http_slidewin_clock_ms();
-
     for (i = 0; i < call->n; i++) {
         claim = slots[i].claim;
-        then = now + slots[i].visit.utc;
         node = ngx_http_slidewin_zone_lookup(&slots[i].visit);
 
         if (node == NULL) {
@@ -238,9 +234,7 @@ ngx_http_slidewin_shm_give_back(ngx_http_slidewin_store_t *store,
         sw_window_give_back(&node->state, &claim->policy, claim->cost,
                             claim->verdict.stamp);
 
-        if (sw_window_idle(&node->state, then)) {
-            ngx_http_slidewin_zone_idle(&slots[i].visit, node);
-        }
+        ngx_http_slidewin_zone_place(&slots[i].visit, node);
     }
 
     ngx_http_slidewin_shm_close(slots, call);
@@ -478,7 +472,7 @@ ngx_http_slidewin_shm_carry(ngx_http_slidewin_slot_t *slot, int64_t now)
 
     slot->state = &node->state;
 
-    ngx_http_slidewin_zone_counted(&slot->visit, node);
+    ngx_http_slidewin_zone_place(&slot->visit, node);
 
     return NGX_OK;
 }
@@ -513,20 +507,24 @@ ngx_http_slidewin_shm_count(ngx_http_slidewin_slot_t *slot, int64_t now)
         state = slot->state;
     }
 
-    if (!slot->counts) {
+    if (slot->counts) {
+        stamp = sw_window_add(state, &claim->policy, now, claim->cost);
+
+        /* what is left after it */
+
+        sw_window_check_later(state, &claim->policy, now, 0, &claim->verdict);
+
+        claim->verdict.stamp = stamp;
+        claim->counted = 1;
+
+    } else {
         sw_window_check_later(state, &claim->policy, now, claim->cost,
                               &claim->verdict);
-        return;
     }
 
-    stamp = sw_window_add(state, &claim->policy, now, claim->cost);
+    /* a log that counts nothing more may be kept for a longer window now */
 
-    ngx_http_slidewin_zone_counted(&slot->visit, slot->node);
-
-    /* what is left after it */
-
-    sw_window_check_later(state, &claim->policy, now, 0, &claim->verdict);
-
-    claim->verdict.stamp = stamp;
-    claim->counted = 1;
+    if (slot->node && state == &slot->node->state) {
+        ngx_http_slidewin_zone_place(&slot->visit, slot->node);
+    }
 }

@@ -14,9 +14,11 @@
 /* at most, for a longer ring */
 #define NGX_HTTP_SLIDEWIN_RING_EVICTIONS 2
 
-/* lists of those that count, and of each how many are looked at for room */
+/* a power of two, as many as the bits that tell which have any */
 #define NGX_HTTP_SLIDEWIN_ZONE_LISTS     64
-#define NGX_HTTP_SLIDEWIN_ZONE_LOOKS     4
+
+/* what a node can keep of a time, ms: of the year 6429 */
+#define NGX_HTTP_SLIDEWIN_END_MAX        (((int64_t) 1 << 47) - 1)
 
 /* what a link can tell */
 #define NGX_HTTP_SLIDEWIN_ZONE_UNIT      8
@@ -60,6 +62,8 @@
 /*
  * What a worker was changing when it died with the lock.  Whatever it is, all
  * clients are found elsewhere: in the trees, or else in the list of the seen.
+ * While the lock is held, and nothing else is being changed, the lists are: a
+ * state may have another end than the one that its node was placed by.
  */
 
 #define NGX_HTTP_SLIDEWIN_LINKS_SOUND    0
@@ -75,9 +79,10 @@ struct ngx_http_slidewin_shctx_s {
     ngx_uint_t                  layout;
     ngx_rbtree_node_t           sentinel;
     ngx_http_slidewin_link_t    seen;        /* the latest first */
-    ngx_http_slidewin_link_t    memos;
-    ngx_http_slidewin_link_t    counted[NGX_HTTP_SLIDEWIN_ZONE_LISTS];
+    ngx_http_slidewin_link_t    ends[NGX_HTTP_SLIDEWIN_ZONE_LISTS];
+                                             /* each the latest first */
     uint64_t                    lists;       /* that may have some */
+    uint32_t                    sorted;      /* the root of all others */
     ngx_queue_t                 due;
     ngx_atomic_t                denies;      /* until, ms */
     ngx_atomic_t                workers;
@@ -114,9 +119,6 @@ static void ngx_http_slidewin_zone_disturb(ngx_http_slidewin_shctx_t *sh,
 static void ngx_http_slidewin_zone_settle(ngx_http_slidewin_shctx_t *sh);
 static ngx_http_slidewin_node_t *ngx_http_slidewin_zone_make(
     ngx_http_slidewin_visit_t *visit, size_t size, int64_t now);
-static ngx_inline void ngx_http_slidewin_zone_move(
-    ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_link_t *after,
-    ngx_http_slidewin_link_t *link);
 static void ngx_http_slidewin_zone_link(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node);
 static void ngx_http_slidewin_zone_free(ngx_http_slidewin_visit_t *visit,
@@ -133,9 +135,8 @@ static void ngx_http_slidewin_zone_expire(ngx_http_slidewin_visit_t *visit,
     int64_t now);
 static ngx_http_slidewin_node_t *ngx_http_slidewin_zone_useless(
     ngx_http_slidewin_visit_t *visit, int64_t now);
-static ngx_http_slidewin_node_t *ngx_http_slidewin_zone_useless_of(
-    ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_link_t *list,
-    int64_t now);
+static ngx_http_slidewin_node_t *ngx_http_slidewin_zone_ended(
+    ngx_http_slidewin_visit_t *visit, int64_t now);
 static size_t ngx_http_slidewin_zone_chunk(size_t size);
 static size_t ngx_http_slidewin_node_size(ngx_uint_t algorithm, size_t size);
 static size_t ngx_http_slidewin_node_bytes(ngx_http_slidewin_node_t *node);
@@ -148,12 +149,25 @@ static ngx_http_slidewin_memo_t *ngx_http_slidewin_node_memo(
     ngx_http_slidewin_node_t *node);
 static ngx_http_slidewin_node_t *ngx_http_slidewin_memo_node(
     ngx_http_slidewin_memo_t *memo);
-static ngx_uint_t ngx_http_slidewin_node_idle(
-    ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_node_t *node,
-    int64_t now);
+static int64_t ngx_http_slidewin_node_end(
+    ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_node_t *node);
+static void ngx_http_slidewin_memo_place(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_memo_t *memo);
 
-static ngx_http_slidewin_link_t *ngx_http_slidewin_zone_list(
-    ngx_http_slidewin_shctx_t *sh, ngx_http_slidewin_node_t *node);
+static void ngx_http_slidewin_end_insert(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node);
+static void ngx_http_slidewin_end_remove(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node);
+static ngx_uint_t ngx_http_slidewin_end_list(ngx_http_slidewin_node_t *node);
+static void ngx_http_slidewin_end_sort(ngx_slab_pool_t *pool, uint32_t *below,
+    ngx_http_slidewin_node_t *node);
+static void ngx_http_slidewin_end_unsort(ngx_slab_pool_t *pool,
+    uint32_t *below, ngx_http_slidewin_node_t *node);
+static ngx_uint_t ngx_http_slidewin_end_precedes(
+    ngx_http_slidewin_node_t *one, ngx_http_slidewin_node_t *two);
+static uint32_t ngx_http_slidewin_end_rank(uint32_t n);
+static ngx_inline ngx_http_slidewin_node_t *ngx_http_slidewin_end_at(
+    ngx_slab_pool_t *pool, uint32_t n);
 static ngx_inline ngx_http_slidewin_link_t *ngx_http_slidewin_link_at(
     ngx_slab_pool_t *pool, uint32_t n);
 static ngx_inline uint32_t ngx_http_slidewin_link_of(ngx_slab_pool_t *pool,
@@ -189,10 +203,20 @@ static void ngx_http_slidewin_zone_restore(ngx_http_slidewin_visit_t *visit,
 static void ngx_http_slidewin_zone_untree(ngx_http_slidewin_shctx_t *sh);
 static void ngx_http_slidewin_zone_unlist(ngx_slab_pool_t *pool,
     ngx_http_slidewin_shctx_t *sh);
-static void ngx_http_slidewin_zone_relist(ngx_slab_pool_t *pool,
-    ngx_http_slidewin_shctx_t *sh, ngx_http_slidewin_node_t *node);
+static void ngx_http_slidewin_zone_relist(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node);
 static ngx_int_t ngx_http_slidewin_zone_init(ngx_shm_zone_t *shm_zone,
     void *data);
+
+#if (NGX_HTTP_SLIDEWIN_TEST)
+static void ngx_http_slidewin_zone_verify(ngx_http_slidewin_visit_t *visit,
+    int64_t now);
+static ngx_uint_t ngx_http_slidewin_node_idle(
+    ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_node_t *node,
+    int64_t now);
+static ngx_uint_t ngx_http_slidewin_end_verify(ngx_slab_pool_t *pool,
+    uint32_t n, ngx_http_slidewin_node_t **last);
+#endif
 
 
 void
@@ -288,18 +312,21 @@ ngx_http_slidewin_zone_lock(ngx_http_slidewin_visit_t *visit)
     ngx_shmtx_lock(&visit->zone->shpool->mutex);
 
     visit->sh = visit->zone->shpool->data;
+    visit->utc = visit->sh->utc;
 
     if (visit->sh->links != NGX_HTTP_SLIDEWIN_LINKS_SOUND) {
         ngx_http_slidewin_zone_repair(visit);
     }
 
-    visit->utc = visit->sh->utc;
+    ngx_http_slidewin_zone_settle(visit->sh);
 }
 
 
 void
 ngx_http_slidewin_zone_unlock(ngx_http_slidewin_visit_t *visit)
 {
+    ngx_http_slidewin_zone_disturb(visit->sh, NGX_HTTP_SLIDEWIN_LINKS_SOUND);
+
     ngx_shmtx_unlock(&visit->zone->shpool->mutex);
 }
 
@@ -365,58 +392,27 @@ void
 ngx_http_slidewin_zone_touch(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node)
 {
-    ngx_http_slidewin_zone_move(visit, &visit->sh->seen, &node->seen);
-}
-
-
-void
-ngx_http_slidewin_zone_counted(ngx_http_slidewin_visit_t *visit,
-    ngx_http_slidewin_node_t *node)
-{
-    ngx_http_slidewin_zone_move(visit,
-                                ngx_http_slidewin_zone_list(visit->sh, node),
-                                &node->counted);
-}
-
-
-void
-ngx_http_slidewin_zone_idle(ngx_http_slidewin_visit_t *visit,
-    ngx_http_slidewin_node_t *node)
-{
     ngx_slab_pool_t           *pool;
-    ngx_http_slidewin_link_t  *list;
+    ngx_http_slidewin_link_t  *seen;
 
     pool = visit->zone->shpool;
-    list = ngx_http_slidewin_zone_list(visit->sh, node);
+    seen = &visit->sh->seen;
 
-    ngx_http_slidewin_zone_move(visit,
-                                ngx_http_slidewin_link_at(pool, list->prev),
-                                &node->counted);
-}
-
-
-/* to the place after that one, which may be the link itself */
-
-static ngx_inline void
-ngx_http_slidewin_zone_move(ngx_http_slidewin_visit_t *visit,
-    ngx_http_slidewin_link_t *after, ngx_http_slidewin_link_t *link)
-{
-    ngx_slab_pool_t  *pool;
-
-    pool = visit->zone->shpool;
-
-    if (after == link
-        || after->next == ngx_http_slidewin_link_of(pool, link))
-    {
+    if (seen->next == ngx_http_slidewin_link_of(pool, &node->seen)) {
         return;
     }
 
-    ngx_http_slidewin_zone_disturb(visit->sh, NGX_HTTP_SLIDEWIN_LINKS_LISTS);
+    ngx_http_slidewin_link_remove(pool, &node->seen);
+    ngx_http_slidewin_link_insert(pool, seen, &node->seen);
+}
 
-    ngx_http_slidewin_link_remove(pool, link);
-    ngx_http_slidewin_link_insert(pool, after, link);
 
-    ngx_http_slidewin_zone_settle(visit->sh);
+void
+ngx_http_slidewin_zone_move(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node)
+{
+    ngx_http_slidewin_end_remove(visit, node);
+    ngx_http_slidewin_end_insert(visit, node);
 }
 
 
@@ -494,20 +490,16 @@ ngx_http_slidewin_zone_link(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node)
 {
     ngx_rbtree_t                tree;
-    ngx_slab_pool_t            *pool;
     ngx_rbtree_node_t         **root;
     ngx_http_slidewin_shctx_t  *sh;
 
     sh = visit->sh;
-    pool = visit->zone->shpool;
 
     sh->loose = node;
-    ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_LISTS);
+    ngx_http_slidewin_zone_settle(sh);
 
-    ngx_http_slidewin_link_insert(pool, &sh->seen, &node->seen);
-    ngx_http_slidewin_link_insert(pool,
-                                  ngx_http_slidewin_zone_list(sh, node),
-                                  &node->counted);
+    ngx_http_slidewin_link_insert(visit->zone->shpool, &sh->seen, &node->seen);
+    ngx_http_slidewin_end_insert(visit, node);
 
     ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_TREE);
     sh->loose = NULL;
@@ -527,13 +519,11 @@ ngx_http_slidewin_zone_remove(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node)
 {
     ngx_rbtree_t                tree;
-    ngx_slab_pool_t            *pool;
     ngx_rbtree_node_t         **root;
     ngx_http_slidewin_memo_t   *memo;
     ngx_http_slidewin_shctx_t  *sh;
 
     sh = visit->sh;
-    pool = visit->zone->shpool;
 
     ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_TREE);
 
@@ -544,10 +534,10 @@ ngx_http_slidewin_zone_remove(ngx_http_slidewin_visit_t *visit,
     *root = tree.root;
 
     sh->loose = node;
-    ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_LISTS);
+    ngx_http_slidewin_zone_settle(sh);
 
-    ngx_http_slidewin_link_remove(pool, &node->seen);
-    ngx_http_slidewin_link_remove(pool, &node->counted);
+    ngx_http_slidewin_link_remove(visit->zone->shpool, &node->seen);
+    ngx_http_slidewin_end_remove(visit, node);
 
     memo = ngx_http_slidewin_node_memo(node);
 
@@ -618,7 +608,7 @@ ngx_http_slidewin_zone_keep(ngx_http_slidewin_visit_t *visit,
 {
     memo->until = until;
 
-    ngx_http_slidewin_zone_counted(visit, ngx_http_slidewin_memo_node(memo));
+    ngx_http_slidewin_memo_place(visit, memo);
 }
 
 
@@ -650,13 +640,15 @@ void
 ngx_http_slidewin_zone_due(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_memo_t *memo)
 {
-    ngx_http_slidewin_zone_done(visit, memo);
-
-    ngx_http_slidewin_zone_disturb(visit->sh, NGX_HTTP_SLIDEWIN_LINKS_LISTS);
+    if (memo->queue.next) {
+        ngx_queue_remove(&memo->queue);
+        sw_step();
+    }
 
     ngx_queue_insert_tail(&visit->sh->due, &memo->queue);
+    sw_step();
 
-    ngx_http_slidewin_zone_settle(visit->sh);
+    ngx_http_slidewin_memo_place(visit, memo);
 }
 
 
@@ -668,12 +660,12 @@ ngx_http_slidewin_zone_done(ngx_http_slidewin_visit_t *visit,
         return;
     }
 
-    ngx_http_slidewin_zone_disturb(visit->sh, NGX_HTTP_SLIDEWIN_LINKS_LISTS);
-
     ngx_queue_remove(&memo->queue);
+    sw_step();
     memo->queue.next = NULL;
+    sw_step();
 
-    ngx_http_slidewin_zone_settle(visit->sh);
+    ngx_http_slidewin_memo_place(visit, memo);
 }
 
 
@@ -732,7 +724,7 @@ ngx_http_slidewin_zone_grow(ngx_http_slidewin_visit_t *visit,
 }
 
 
-/* between the two, a worker that dies leaves something to repair */
+/* what a worker that dies now leaves to be repaired */
 
 static void
 ngx_http_slidewin_zone_disturb(ngx_http_slidewin_shctx_t *sh,
@@ -744,12 +736,12 @@ ngx_http_slidewin_zone_disturb(ngx_http_slidewin_shctx_t *sh,
 }
 
 
+/* the rest is as it should be, but for the lists */
+
 static void
 ngx_http_slidewin_zone_settle(ngx_http_slidewin_shctx_t *sh)
 {
-    sw_step();
-    sh->links = NGX_HTTP_SLIDEWIN_LINKS_SOUND;
-    sw_step();
+    ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_LISTS);
 }
 
 
@@ -799,6 +791,10 @@ ngx_http_slidewin_zone_alloc(ngx_http_slidewin_visit_t *visit, size_t size,
             }
 
             sh->forgotten++;
+
+#if (NGX_HTTP_SLIDEWIN_TEST)
+            ngx_http_slidewin_zone_verify(visit, now);
+#endif
         }
 
         ngx_http_slidewin_zone_evict(visit, node);
@@ -888,69 +884,70 @@ ngx_http_slidewin_zone_expire(ngx_http_slidewin_visit_t *visit, int64_t now)
 
 
 /*
- * One that counts nothing any more.  In a list are windows of about the same
- * length, in the order in which they last counted something, and so in about
- * that in which they end.
+ * One that counts nothing any more, if there is any.  What it was placed by may
+ * be too early: a log was looked at with a longer window.
  */
 
 static ngx_http_slidewin_node_t *
 ngx_http_slidewin_zone_useless(ngx_http_slidewin_visit_t *visit, int64_t now)
 {
+    ngx_http_slidewin_node_t  *node;
+
+    now += visit->utc;
+
+    for ( ;; ) {
+        node = ngx_http_slidewin_zone_ended(visit, now);
+
+        if (node == NULL || ngx_http_slidewin_node_end(visit, node) <= now) {
+            return node;
+        }
+
+        ngx_http_slidewin_zone_move(visit, node);
+    }
+}
+
+
+/* the first to end is the last of a list, or the least of the sorted */
+
+static ngx_http_slidewin_node_t *
+ngx_http_slidewin_zone_ended(ngx_http_slidewin_visit_t *visit, int64_t now)
+{
+    uint32_t                    below;
     uint64_t                    lists;
     ngx_uint_t                  n;
+    ngx_slab_pool_t            *pool;
     ngx_http_slidewin_node_t   *node;
+    ngx_http_slidewin_link_t   *list, *last;
     ngx_http_slidewin_shctx_t  *sh;
 
     sh = visit->sh;
+    pool = visit->zone->shpool;
 
     for (lists = sh->lists; lists; lists &= lists - 1) {
         n = (ngx_uint_t) __builtin_ctzll(lists);
 
-        node = ngx_http_slidewin_zone_useless_of(visit, &sh->counted[n], now);
+        list = &sh->ends[n];
+        last = ngx_http_slidewin_link_at(pool, list->prev);
 
-        if (node) {
-            return node;
-        }
-
-        if (ngx_http_slidewin_link_at(visit->zone->shpool,
-                                      sh->counted[n].next)
-            == &sh->counted[n])
-        {
+        if (last == list) {
             sh->lists &= ~((uint64_t) 1 << n);
-        }
-    }
-
-    return ngx_http_slidewin_zone_useless_of(visit, &sh->memos, now);
-}
-
-
-static ngx_http_slidewin_node_t *
-ngx_http_slidewin_zone_useless_of(ngx_http_slidewin_visit_t *visit,
-    ngx_http_slidewin_link_t *list, int64_t now)
-{
-    ngx_uint_t                 i;
-    ngx_slab_pool_t           *pool;
-    ngx_http_slidewin_link_t  *link;
-    ngx_http_slidewin_node_t  *node;
-
-    pool = visit->zone->shpool;
-    link = list;
-
-    for (i = 0; i < NGX_HTTP_SLIDEWIN_ZONE_LOOKS; i++) {
-        link = ngx_http_slidewin_link_at(pool, link->prev);
-
-        if (link == list) {
-            break;
+            continue;
         }
 
-        node = ngx_queue_data(link, ngx_http_slidewin_node_t, counted);
+        node = ngx_queue_data(last, ngx_http_slidewin_node_t, ends);
 
-        if (ngx_http_slidewin_node_idle(visit, node, now)) {
+        if ((int64_t) node->end.at <= now) {
             return node;
         }
     }
 
-    return NULL;
+    node = NULL;
+
+    for (below = sh->sorted; below; below = node->ends.prev) {
+        node = ngx_http_slidewin_end_at(pool, below);
+    }
+
+    return (node && (int64_t) node->end.at <= now) ? node : NULL;
 }
 
 
@@ -1049,44 +1046,249 @@ ngx_http_slidewin_memo_node(ngx_http_slidewin_memo_t *memo)
 }
 
 
-static ngx_uint_t
-ngx_http_slidewin_node_idle(ngx_http_slidewin_visit_t *visit,
-    ngx_http_slidewin_node_t *node, int64_t now)
+static int64_t
+ngx_http_slidewin_node_end(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node)
 {
-    int64_t                    due;
+    int64_t                    end;
     ngx_http_slidewin_memo_t  *memo;
 
     if (ngx_http_slidewin_node_counts(node)) {
-        return sw_window_idle(&node->state, now + visit->utc);
+        end = sw_state_end(&node->state);
+
+    } else {
+        memo = ngx_http_slidewin_node_memo(node);
+
+        end = memo->until + visit->utc;
+        end += memo->queue.next ? NGX_HTTP_SLIDEWIN_DUE_MS : 0;
     }
 
-    memo = ngx_http_slidewin_node_memo(node);
-    due = memo->queue.next ? NGX_HTTP_SLIDEWIN_DUE_MS : 0;
-
-    return memo->until + due <= now;
+    return ngx_max(ngx_min(end, NGX_HTTP_SLIDEWIN_END_MAX), 0);
 }
 
 
-/* two for each power of two: 10 minutes and 15 are in different ones */
+static void
+ngx_http_slidewin_memo_place(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_memo_t *memo)
+{
+    ngx_http_slidewin_node_t  *node;
 
-static ngx_http_slidewin_link_t *
-ngx_http_slidewin_zone_list(ngx_http_slidewin_shctx_t *sh,
+    node = ngx_http_slidewin_memo_node(memo);
+
+    if (ngx_http_slidewin_node_end(visit, node) != (int64_t) node->end.at) {
+        ngx_http_slidewin_zone_move(visit, node);
+    }
+}
+
+
+/*
+ * In a list are nodes of one window: they end in the order in which they count,
+ * or at once.  A node that would be out of order, because some of its units
+ * were given back or because another window shares the list, is sorted instead.
+ */
+
+static void
+ngx_http_slidewin_end_insert(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node)
 {
-    uint32_t    window;
-    ngx_uint_t  n, power;
+    ngx_uint_t                  n;
+    ngx_slab_pool_t            *pool;
+    ngx_http_slidewin_link_t   *list, *after;
+    ngx_http_slidewin_node_t   *first, *last;
+    ngx_http_slidewin_shctx_t  *sh;
 
-    if (!ngx_http_slidewin_node_counts(node)) {
-        return &sh->memos;
+    sh = visit->sh;
+    pool = visit->zone->shpool;
+
+    n = ngx_http_slidewin_end_list(node);
+
+    list = &sh->ends[n];
+    first = ngx_http_slidewin_end_at(pool, list->next);
+    last = ngx_http_slidewin_end_at(pool, list->prev);
+
+    node->end.at = (uint64_t) ngx_http_slidewin_node_end(visit, node);
+
+    if (&first->ends == list || node->end.at >= first->end.at) {
+        after = list;
+
+    } else if (node->end.at <= last->end.at) {
+        after = &last->ends;
+
+    } else {
+        node->end.sorted = 1;
+        sw_step();
+
+        ngx_http_slidewin_end_sort(pool, &sh->sorted, node);
+        return;
     }
 
-    window = (uint32_t) sw_state_window(&node->state) | 2;
-    power = 31 - (ngx_uint_t) __builtin_clz(window);
-    n = 2 * power + ((window >> (power - 1)) & 1);
-
+    node->end.sorted = 0;
     sh->lists |= (uint64_t) 1 << n;
+    sw_step();
 
-    return &sh->counted[n];
+    ngx_http_slidewin_link_insert(pool, after, &node->ends);
+}
+
+
+static void
+ngx_http_slidewin_end_remove(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node)
+{
+    if (node->end.sorted) {
+        ngx_http_slidewin_end_unsort(visit->zone->shpool, &visit->sh->sorted,
+                                     node);
+        return;
+    }
+
+    ngx_http_slidewin_link_remove(visit->zone->shpool, &node->ends);
+}
+
+
+/* that of its longest window, spread by a multiplicative hash */
+
+static ngx_uint_t
+ngx_http_slidewin_end_list(ngx_http_slidewin_node_t *node)
+{
+    uint32_t  window;
+
+    window = ngx_http_slidewin_node_counts(node)
+                 ? (uint32_t) sw_state_window(&node->state) : 0;
+
+    return (uint32_t) (window * 2654435769u)
+           / (UINT32_MAX / NGX_HTTP_SLIDEWIN_ZONE_LISTS + 1);
+}
+
+
+/*
+ * A treap: a tree in the order of the ends, and a heap of ranks that are as
+ * good as random, and so about as deep as the logarithm of what is in it.  A
+ * node goes to where its rank puts it, and what was there is split below it.
+ */
+
+static void
+ngx_http_slidewin_end_sort(ngx_slab_pool_t *pool, uint32_t *below,
+    ngx_http_slidewin_node_t *node)
+{
+    uint32_t                   n, rank, rest, *before, *after;
+    ngx_http_slidewin_node_t  *other;
+
+    n = ngx_http_slidewin_link_of(pool, &node->ends);
+    rank = ngx_http_slidewin_end_rank(n);
+
+    while (*below && ngx_http_slidewin_end_rank(*below) > rank) {
+        other = ngx_http_slidewin_end_at(pool, *below);
+
+        below = ngx_http_slidewin_end_precedes(node, other)
+                    ? &other->ends.prev : &other->ends.next;
+    }
+
+    rest = *below;
+    *below = n;
+    sw_step();
+
+    before = &node->ends.prev;
+    after = &node->ends.next;
+
+    while (rest) {
+        other = ngx_http_slidewin_end_at(pool, rest);
+
+        if (ngx_http_slidewin_end_precedes(other, node)) {
+            *before = rest;
+            before = &other->ends.next;
+            rest = *before;
+
+        } else {
+            *after = rest;
+            after = &other->ends.prev;
+            rest = *after;
+        }
+
+        sw_step();
+    }
+
+    *before = 0;
+    sw_step();
+    *after = 0;
+    sw_step();
+}
+
+
+/* what is below the node is joined in its place */
+
+static void
+ngx_http_slidewin_end_unsort(ngx_slab_pool_t *pool, uint32_t *below,
+    ngx_http_slidewin_node_t *node)
+{
+    uint32_t                   n, before, after;
+    ngx_http_slidewin_node_t  *other;
+
+    n = ngx_http_slidewin_link_of(pool, &node->ends);
+
+    while (*below != n) {
+        other = ngx_http_slidewin_end_at(pool, *below);
+
+        below = ngx_http_slidewin_end_precedes(node, other)
+                    ? &other->ends.prev : &other->ends.next;
+    }
+
+    before = node->ends.prev;
+    after = node->ends.next;
+
+    while (before && after) {
+
+        if (ngx_http_slidewin_end_rank(before)
+            > ngx_http_slidewin_end_rank(after))
+        {
+            *below = before;
+            below = &ngx_http_slidewin_end_at(pool, before)->ends.next;
+            before = *below;
+
+        } else {
+            *below = after;
+            below = &ngx_http_slidewin_end_at(pool, after)->ends.prev;
+            after = *below;
+        }
+
+        sw_step();
+    }
+
+    *below = before ? before : after;
+    sw_step();
+}
+
+
+static ngx_uint_t
+ngx_http_slidewin_end_precedes(ngx_http_slidewin_node_t *one,
+    ngx_http_slidewin_node_t *two)
+{
+    if (one->end.at != two->end.at) {
+        return one->end.at < two->end.at;
+    }
+
+    return one < two;
+}
+
+
+/* of a link, another for each: the mixing of murmur3 */
+
+static uint32_t
+ngx_http_slidewin_end_rank(uint32_t n)
+{
+    n ^= n >> 16;
+    n *= 0x85ebca6b;
+    n ^= n >> 13;
+    n *= 0xc2b2ae35;
+    n ^= n >> 16;
+
+    return n;
+}
+
+
+static ngx_inline ngx_http_slidewin_node_t *
+ngx_http_slidewin_end_at(ngx_slab_pool_t *pool, uint32_t n)
+{
+    return ngx_queue_data(ngx_http_slidewin_link_at(pool, n),
+                          ngx_http_slidewin_node_t, ends);
 }
 
 
@@ -1331,14 +1533,12 @@ ngx_http_slidewin_zone_repair_lists(ngx_http_slidewin_visit_t *visit)
 {
     ngx_uint_t                  i;
     ngx_rbtree_t                tree;
-    ngx_slab_pool_t            *pool;
     ngx_rbtree_node_t          *node;
     ngx_http_slidewin_shctx_t  *sh;
 
     sh = visit->sh;
-    pool = visit->zone->shpool;
 
-    ngx_http_slidewin_zone_unlist(pool, sh);
+    ngx_http_slidewin_zone_unlist(visit->zone->shpool, sh);
 
     for (i = 0; i < sh->trees; i++) {
 
@@ -1352,7 +1552,7 @@ ngx_http_slidewin_zone_repair_lists(ngx_http_slidewin_visit_t *visit)
              node;
              node = ngx_rbtree_next(&tree, node))
         {
-            ngx_http_slidewin_zone_relist(pool, sh,
+            ngx_http_slidewin_zone_relist(visit,
                                           (ngx_http_slidewin_node_t *) node);
         }
     }
@@ -1532,26 +1732,27 @@ ngx_http_slidewin_zone_unlist(ngx_slab_pool_t *pool,
     ngx_uint_t  i;
 
     ngx_http_slidewin_link_init(pool, &sh->seen);
-    ngx_http_slidewin_link_init(pool, &sh->memos);
 
     for (i = 0; i < NGX_HTTP_SLIDEWIN_ZONE_LISTS; i++) {
-        ngx_http_slidewin_link_init(pool, &sh->counted[i]);
+        ngx_http_slidewin_link_init(pool, &sh->ends[i]);
     }
+
+    sh->lists = 0;
+    sh->sorted = 0;
 
     ngx_queue_init(&sh->due);
 }
 
 
 static void
-ngx_http_slidewin_zone_relist(ngx_slab_pool_t *pool,
-    ngx_http_slidewin_shctx_t *sh, ngx_http_slidewin_node_t *node)
+ngx_http_slidewin_zone_relist(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node)
 {
     ngx_http_slidewin_memo_t  *memo;
 
-    ngx_http_slidewin_link_insert(pool, &sh->seen, &node->seen);
-    ngx_http_slidewin_link_insert(pool,
-                                  ngx_http_slidewin_zone_list(sh, node),
-                                  &node->counted);
+    ngx_http_slidewin_link_insert(visit->zone->shpool, &visit->sh->seen,
+                                  &node->seen);
+    ngx_http_slidewin_end_insert(visit, node);
 
     if (ngx_http_slidewin_node_counts(node)) {
         return;
@@ -1560,7 +1761,7 @@ ngx_http_slidewin_zone_relist(ngx_slab_pool_t *pool,
     memo = ngx_http_slidewin_node_memo(node);
 
     if (memo->queue.next) {
-        ngx_queue_insert_tail(&sh->due, &memo->queue);
+        ngx_queue_insert_tail(&visit->sh->due, &memo->queue);
     }
 }
 
@@ -1683,6 +1884,124 @@ ngx_http_slidewin_zone_die(ngx_http_slidewin_zone_t *zone, ngx_uint_t all)
     }
 
     (void) raise(SIGKILL);
+}
+
+
+/* all clients of a larger zone are too many to be looked at, bytes */
+#define NGX_HTTP_SLIDEWIN_VERIFY_MAX     262144
+
+
+/*
+ * A client that counts is about to be forgotten: no other counts nothing, and
+ * each is in its place.
+ */
+
+static void
+ngx_http_slidewin_zone_verify(ngx_http_slidewin_visit_t *visit, int64_t now)
+{
+    ngx_uint_t                  i, nodes, idle, placed;
+    ngx_slab_pool_t            *pool;
+    ngx_http_slidewin_link_t   *link, *list;
+    ngx_http_slidewin_node_t   *node, *last;
+    ngx_http_slidewin_shctx_t  *sh;
+
+    sh = visit->sh;
+    pool = visit->zone->shpool;
+
+    if (pool->end - (u_char *) pool > NGX_HTTP_SLIDEWIN_VERIFY_MAX) {
+        return;
+    }
+
+    nodes = 0;
+    idle = 0;
+
+    for (link = ngx_http_slidewin_link_at(pool, sh->seen.next);
+         link != &sh->seen;
+         link = ngx_http_slidewin_link_at(pool, link->next))
+    {
+        node = ngx_queue_data(link, ngx_http_slidewin_node_t, seen);
+
+        nodes++;
+        idle += ngx_http_slidewin_node_idle(visit, node, now);
+    }
+
+    last = NULL;
+    placed = ngx_http_slidewin_end_verify(pool, sh->sorted, &last);
+
+    for (i = 0; i < NGX_HTTP_SLIDEWIN_ZONE_LISTS; i++) {
+        list = &sh->ends[i];
+        last = NULL;
+
+        for (link = ngx_http_slidewin_link_at(pool, list->prev);
+             link != list;
+             link = ngx_http_slidewin_link_at(pool, link->prev))
+        {
+            node = ngx_queue_data(link, ngx_http_slidewin_node_t, ends);
+
+            placed += !node->end.sorted
+                      && (last == NULL || last->end.at <= node->end.at)
+                      && (sh->lists & ((uint64_t) 1 << i));
+            last = node;
+        }
+    }
+
+    if (idle || placed != nodes) {
+        ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, 0,
+                      "slidewin zone \"%V\" forgets a client that counts, "
+                      "%ui of %ui count nothing, %ui are in their place",
+                      &visit->zone->name, idle, nodes, placed);
+    }
+}
+
+
+/* not by its end, which is what may be wrong */
+
+static ngx_uint_t
+ngx_http_slidewin_node_idle(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node, int64_t now)
+{
+    int64_t                    due;
+    sw_state_t                *second;
+    ngx_http_slidewin_memo_t  *memo;
+
+    if (ngx_http_slidewin_node_counts(node)) {
+        second = sw_state_second(&node->state);
+
+        return sw_state_used(&node->state, now + visit->utc) == 0
+               && (second == NULL
+                   || sw_state_used(second, now + visit->utc) == 0);
+    }
+
+    memo = ngx_http_slidewin_node_memo(node);
+    due = memo->queue.next ? NGX_HTTP_SLIDEWIN_DUE_MS : 0;
+
+    return memo->until + due <= now;
+}
+
+
+/* how many are sorted as they must be */
+
+static ngx_uint_t
+ngx_http_slidewin_end_verify(ngx_slab_pool_t *pool, uint32_t n,
+    ngx_http_slidewin_node_t **last)
+{
+    ngx_uint_t                 placed;
+    ngx_http_slidewin_node_t  *node;
+
+    if (n == 0) {
+        return 0;
+    }
+
+    node = ngx_http_slidewin_end_at(pool, n);
+
+    placed = ngx_http_slidewin_end_verify(pool, node->ends.prev, last);
+
+    placed += node->end.sorted
+              && (*last == NULL
+                  || ngx_http_slidewin_end_precedes(*last, node));
+    *last = node;
+
+    return placed + ngx_http_slidewin_end_verify(pool, node->ends.next, last);
 }
 
 #endif

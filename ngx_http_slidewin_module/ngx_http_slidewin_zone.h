@@ -1,10 +1,9 @@
 
 /*
  * A zone of shared memory: the clients of one policy in trees, under the zone's
- * own lock.  Two lists tell which of them makes room: what counts nothing any
- * more, found in a list for windows of about the same length, or else the
- * least recently seen.  It holds the counts of the local store, and what a
- * distributed policy remembers here.
+ * own lock.  What counts nothing any more makes room, found by the time when it
+ * ends, or else the least recently seen.  It holds the counts of the local
+ * store, and what a distributed policy remembers here.
  */
 
 
@@ -28,7 +27,10 @@ typedef enum {
 } ngx_http_slidewin_what_e;
 
 
-/* of a list; in units of 8 bytes from the pool, so that two are no larger */
+/*
+ * Of a list; in units of 8 bytes from the pool, so that two are no larger.  Of
+ * a sorted node they are what is below it, or 0.
+ */
 
 typedef struct {
     uint32_t                    prev;
@@ -36,12 +38,26 @@ typedef struct {
 } ngx_http_slidewin_link_t;
 
 
+/* when it means nothing any more, in what a node of an rbtree has left over */
+
+typedef struct {
+    u_char                      links[offsetof(ngx_rbtree_node_t, color)];
+    uint64_t                    color_data:16;
+    uint64_t                    at:47;     /* ms, UTC of the zone */
+    uint64_t                    sorted:1;  /* in the order of all ends */
+} ngx_http_slidewin_end_t;
+
+
 /* node.data is what it is for and the kind of the key; more may follow it */
 
 typedef struct {
-    ngx_rbtree_node_t           node;
+    union {
+        ngx_rbtree_node_t       node;
+        ngx_http_slidewin_end_t end;
+    };
+
     ngx_http_slidewin_link_t    seen;
-    ngx_http_slidewin_link_t    counted;
+    ngx_http_slidewin_link_t    ends;
     u_char                      key[SW_KEY_MAX];
     sw_state_t                  state;
 } ngx_http_slidewin_node_t;
@@ -150,10 +166,8 @@ ngx_http_slidewin_node_t *ngx_http_slidewin_zone_lookup(
 void ngx_http_slidewin_zone_touch(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node);
 
-/* it has counted something just now, or counts nothing any more */
-void ngx_http_slidewin_zone_counted(ngx_http_slidewin_visit_t *visit,
-    ngx_http_slidewin_node_t *node);
-void ngx_http_slidewin_zone_idle(ngx_http_slidewin_visit_t *visit,
+/* it ends at another time than the one it was placed by */
+void ngx_http_slidewin_zone_move(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node);
 
 /* with a new state of the policy, and that many bytes for it */
@@ -198,6 +212,21 @@ void *ngx_http_slidewin_zone_first(ngx_http_slidewin_visit_t *visit);
 /* gives a log room for one more entry, if there is memory */
 void ngx_http_slidewin_zone_grow(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node, const sw_policy_t *policy, int64_t now);
+
+
+/*
+ * To be called when a state was changed.  One that counts on in the same
+ * window, or slice, ends when it did.
+ */
+
+static ngx_inline void
+ngx_http_slidewin_zone_place(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node)
+{
+    if (sw_state_end(&node->state) != (int64_t) node->end.at) {
+        ngx_http_slidewin_zone_move(visit, node);
+    }
+}
 
 
 #if (NGX_HTTP_SLIDEWIN_TEST)

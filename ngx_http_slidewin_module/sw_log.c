@@ -54,10 +54,10 @@ sw_log_advance(sw_log_t *log, int64_t longest, int64_t window, int64_t now)
 
 /* without a look at the entries: those that have left may be many */
 
-int
-sw_log_idle(const sw_log_t *log, int64_t window, int64_t now)
+int64_t
+sw_log_end(const sw_log_t *log, int64_t window)
 {
-    return log->count == 0 || now - log->newest >= window;
+    return log->count ? log->newest + window : 0;
 }
 
 
@@ -87,7 +87,7 @@ sw_log_used(const sw_log_t *log, int64_t window, int64_t now)
     int64_t   used;
     uint32_t  i;
 
-    if (sw_log_idle(log, window, now)) {
+    if (sw_log_end(log, window) <= now) {
         return 0;
     }
 

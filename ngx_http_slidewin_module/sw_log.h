@@ -18,7 +18,7 @@ int64_t sw_log_advance(sw_log_t *log, int64_t longest, int64_t window,
 /* what is in the window, of a log that was brought to the time */
 int64_t sw_log_held(const sw_log_t *log, int64_t window, int64_t now);
 
-int sw_log_idle(const sw_log_t *log, int64_t window, int64_t now);
+int64_t sw_log_end(const sw_log_t *log, int64_t window);
 int64_t sw_log_used(const sw_log_t *log, int64_t window, int64_t now);
 int64_t sw_log_wait(const sw_log_t *log, const sw_policy_t *policy,
     int64_t now, int64_t cost);

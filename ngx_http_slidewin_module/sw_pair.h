@@ -72,6 +72,26 @@ sw_counter_level(const sw_pair_t *pair, int64_t window, int64_t now)
 }
 
 
+/* the units of a window weigh on the next one, and on none after it */
+
+static inline int64_t
+sw_counter_end(const sw_pair_t *pair, int64_t window)
+{
+    if (pair->curr) {
+        return (pair->index + 2) * window;
+    }
+
+    return pair->prev ? (pair->index + 1) * window : 0;
+}
+
+
+static inline int64_t
+sw_fixed_end(const sw_pair_t *pair, int64_t window)
+{
+    return pair->curr ? (pair->index + 1) * window : 0;
+}
+
+
 static inline int
 sw_counter_admits(const sw_pair_t *pair, const sw_policy_t *policy,
     int64_t now, int64_t cost)

@@ -51,6 +51,26 @@ sw_slices_used(const sw_slices_t *slices, int64_t n, int64_t window,
 }
 
 
+/* the youngest slice that has units is the last to leave */
+
+int64_t
+sw_slices_end(const sw_slices_t *slices, int64_t n, int64_t window)
+{
+    int64_t  j, last;
+
+    last = sw_max(slices->index - n, 0);
+
+    for (j = slices->index; j >= last; j--) {
+
+        if (slices->units[j % (n + 1)]) {
+            return sw_slice_start(j + n + 1, window, n);
+        }
+    }
+
+    return 0;
+}
+
+
 int64_t
 sw_slices_total(const sw_slices_t *slices, int64_t n)
 {

@@ -558,22 +558,45 @@ sw_window_uncount(sw_state_t *state, const sw_policy_t *policy, int64_t cost,
 }
 
 
-int
-sw_window_idle(const sw_state_t *state, int64_t now)
+int64_t
+sw_state_end(const sw_state_t *state)
 {
+    int64_t      end;
     sw_state_t  *second;
 
-    if (state->algorithm == SW_LOG) {
-        return sw_log_idle(&state->u.log, state->window, now);
+    switch (state->algorithm) {
+
+    case SW_FIXED:
+        end = sw_fixed_end(&state->u.pair, state->window);
+        break;
+
+    case SW_STRICT:
+        end = sw_slices_end(&state->u.slices, state->slices, state->window);
+        break;
+
+    case SW_LOG:
+        end = sw_log_end(&state->u.log, state->window);
+        break;
+
+    default: /* SW_COUNTER */
+        end = sw_counter_end(&state->u.pair, state->window);
+        break;
     }
 
-    if (sw_state_used(state, now)) {
-        return 0;
+    if (!state->second) {
+        return end;
     }
 
     second = sw_state_second(state);
 
-    return second == NULL || sw_state_used(second, now) == 0;
+    return second ? sw_max(end, sw_state_end(second)) : end;
+}
+
+
+int
+sw_window_idle(const sw_state_t *state, int64_t now)
+{
+    return sw_state_end(state) <= now;
 }
 
 

@@ -216,7 +216,10 @@ int64_t sw_window_add(sw_state_t *state, const sw_policy_t *policy,
 void sw_window_give_back(sw_state_t *state, const sw_policy_t *policy,
     int64_t cost, int64_t stamp);
 
-/* whether the state counts nothing any more and may be forgotten */
+/* when the state counts nothing any more, 0 if it counts nothing now */
+int64_t sw_state_end(const sw_state_t *state);
+
+/* whether it is so at that time, and the state may be forgotten */
 int sw_window_idle(const sw_state_t *state, int64_t now);
 
 /*

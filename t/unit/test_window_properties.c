@@ -19,6 +19,7 @@ static const char *give_back_restores(sw_algorithm_e algorithm);
 static const char *give_back_is_bounded(sw_algorithm_e algorithm);
 static const char *idle_is_as_new(sw_algorithm_e algorithm);
 static const char *idle_looks_at_no_entry(sw_algorithm_e algorithm);
+static const char *ends_when_nothing_is_used(sw_algorithm_e algorithm);
 static const char *new_is_as_empty(sw_algorithm_e algorithm);
 static const char *later_is_the_same(sw_algorithm_e algorithm);
 
@@ -46,6 +47,8 @@ static const property_t  properties[] = {
     { idle_looks_at_no_entry,
       "how many entries have left is nothing to who asks if it is idle",
       SW_LOG },
+    { ends_when_nothing_is_used,
+      "a state ends when nothing of it is used any more", SW_COUNTER },
     { new_is_as_empty,
       "a client never seen is told what an empty state is", SW_COUNTER },
     { later_is_the_same,
@@ -507,6 +510,40 @@ idle_looks_at_no_entry(sw_algorithm_e algorithm)
     }
 
     client.state->u.log.entries = entries;
+    client_free(&client);
+
+    return what;
+}
+
+
+static const char *
+ends_when_nothing_is_used(sw_algorithm_e algorithm)
+{
+    int          i;
+    int64_t      now, end, then;
+    client_t     client;
+    const char  *what;
+
+    what = NULL;
+    now = wander(&client, algorithm, tap_rand(0, STEPS));
+    end = sw_state_end(client.state);
+
+    for (i = -AHEAD; i <= AHEAD && what == NULL; i++) {
+
+        then = (i >= -1 && i <= 1)
+                   ? end + i
+                   : now + tap_rand(-client.policy.window,
+                                    2 * client.policy.window + 1);
+
+        if (then < 0) {
+            continue;
+        }
+
+        if ((end <= then) != (sw_state_used(client.state, then) == 0)) {
+            what = fail(&client, then, "counts on, or has ended before");
+        }
+    }
+
     client_free(&client);
 
     return what;

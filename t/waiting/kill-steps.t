@@ -14,7 +14,8 @@ my $killed = qr/exited on signal 9|was locked by/;
 my $patience = 5 * SlidewinNginx::patience();
 my $limit = 5;
 my @changes = (qw(insert count evict refund reset),
-               map { "log_$_" } qw(insert count grow refund reset));
+               map { "log_$_" } qw(insert count grow refund reset
+                                   sorted sorted_reset));
 my @zones = (@changes, 'fresh', 'log_fresh');
 my $redis = SlidewinRedis->start;
 
@@ -137,6 +138,23 @@ sub one_by_one {
     return;
 }
 
+# a client that was given back what it used last, and others beside it: all of
+# them end before one that has counted before that
+sub sorted {
+    my ($zone) = @_;
+    my @others = map { "other$_" } 1 .. 8;
+
+    one_by_one($zone, $_, 1) for @others;
+
+    return sub {
+        my ($key) = @_;
+
+        one_by_one($zone, $key, 2);
+        one_by_one($zone, "latest$key", 1);
+        $two->statuses(map { "/refund_$zone?k=$_" } $key, @others);
+    };
+}
+
 for my $log ('', 'log_') {
     my $of = sub {
         my ($zone) = @_;
@@ -149,6 +167,9 @@ for my $log ('', 'log_') {
     walk("${log}reset", "/reset_${log}reset?", 2, 5, $of->('reset'));
 }
 
+walk('log_sorted', '/log_sorted?', 2, 3, sorted('log_sorted'));
+walk('log_sorted_reset', '/reset_log_sorted_reset?', 2, 5,
+     sorted('log_sorted_reset'));
 walk('log_grow', '/log_grow?', 25, 26, sub { one_by_one('log_grow', @_, 14) });
 
 fill('evict');
