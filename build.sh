@@ -42,6 +42,8 @@ usage: ./build.sh VERB
   unit              the C tests of the parts that do not need nginx
   fuzz [SECONDS]    every fuzz target, 60 seconds each unless told
   bench             speed beside what users would pick instead, in ten minutes
+  bench REVISION    what a check costs Redis, by the Lua scripts of a git
+                    revision and by those here
   check             format, layers, warnings, static analysis
   env               print NGINX=... and MODULE=... of the build
   clean             remove build/, the downloads included
@@ -156,7 +158,10 @@ verb_fuzz() {
 }
 
 verb_bench() {
-    no_arguments "$@"
+    if [ $# -gt 1 ]; then
+        need python3 valgrind "${REDIS_PACKAGES[@]}"
+        exec python3 -B "$ROOT/bench/scripts.py" "$2"
+    fi
     locked bench_prepare
     bench
 }

@@ -170,11 +170,11 @@ class Haproxy(Server):
 
 
 class Redis(Server):
-    def __init__(self, directory):
+    def __init__(self, directory, before=()):
         directory.mkdir(parents=True)
         self.port = free_port()
         super().__init__(directory, [
-            'redis-server', '--port', str(self.port), '--bind', '127.0.0.1',
+            *before, 'redis-server', '--port', str(self.port), '--bind', '127.0.0.1',
             '--save', '', '--appendonly', 'no'])
         self.wait(self.listens)
         self.connection = Connection(self.port)

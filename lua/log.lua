@@ -28,8 +28,9 @@ local function at(p, i, field)
     if offset + 5 <= #p.text then
         return struct.unpack('<I6', p.text, offset)
     end
-    return struct.unpack('<I6', redis.call('GETRANGE', p.key, offset - 1,
-                                           offset + 4))
+    return struct.unpack('<I6', redis.call('GETRANGE', p.key,
+                                           ('%d'):format(offset - 1),
+                                           ('%d'):format(offset + 4)))
 end
 
 -- the first of low..high whose field is not below a bound, or high; it is more
@@ -87,7 +88,13 @@ end
 
 local function opened(key, text)
     local size = #text
-    local p = { key = key, text = text, count = 0, cut = 0, turn = 0 }
+
+    -- room for the fields that are added later, too
+
+    local p = { key = key, text = text, count = 0, cut = 0, turn = 0,
+                window = 0, since = 0, base = 0, newest = 0, last = 0,
+                time = 0, kept = 0, first = 0, before = 0, total = 0,
+                first_base = 0, renew = false }
 
     if size == 1024 then
         size = redis.call('STRLEN', key)
@@ -115,18 +122,21 @@ local function opened(key, text)
 
     p.newest, p.last = 0, p.base
     if p.count > 0 then
-        local place = p.count
+        local place, entry = p.count
         if place == p.cut then
             place = (place - 1 + p.turn) % p.cut + 1
         end
         place = 12 * place + TIME
 
-        if size < 1024 then
-            p.newest, p.last = struct.unpack(ENTRY, text, place)
+        if place + 11 <= #text then
+            entry = text:sub(place, place + 11)
+        elseif place + 11 == size then
+            entry = redis.call('GETRANGE', key, '-12', '-1')
         else
-            p.newest, p.last = struct.unpack(ENTRY,
-                redis.call('GETRANGE', key, place - 1, place + 10))
+            entry = redis.call('GETRANGE', key, ('%d'):format(place - 1),
+                               ('%d'):format(place + 10))
         end
+        p.newest, p.last = struct.unpack(ENTRY, entry)
     end
     return p
 end

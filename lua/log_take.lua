@@ -156,14 +156,15 @@ local function write_log(p, units)
     end
 
     if ring == p.count and p.kept > 2 then
-        redis.call('SETRANGE', p.key, 12 * (p.turn + 1) + PLACE, added)
+        redis.call('SETRANGE', p.key,
+                   ('%d'):format(12 * (p.turn + 1) + PLACE), added)
         p.cut, p.turn, turned = ring, (p.turn + 1) % ring, true
     else
         redis.call('APPEND', p.key, added)
     end
 
     if turned or p.renew then
-        redis.call('SETRANGE', p.key, 0, p.cut > 0
+        redis.call('SETRANGE', p.key, '0', p.cut > 0
             and struct.pack(HEAD, 'L', p.window, p.since, p.cut * CUT + p.turn)
             or struct.pack(HEAD, 'l', p.window, p.since, p.first_base))
     end

@@ -41,6 +41,7 @@
 local PAIR, SLICES = '<c1I4I6I7I7', '<c1I4BI6'
 local floor, max, min = math.floor, math.max, math.min
 local pack, unpack = struct.pack, struct.unpack
+local call = redis.call
 
 local tools
 
@@ -81,12 +82,32 @@ local function look(own)
         end
 
         if kind == 'l' then
-            p = tool('look_log')(key, redis.call('GETRANGE', key, '0',
-                                                 '1023'), now, limit, w)
-            if not p then
-                return foreign()
+            local text = call('GETRANGE', key, '0', '1023')
+            local size = #text
+
+            -- log_short.lua
+
+            if size == 0 then
+                text, total, base, last = '', 0, 0, 0
+                oldest, sum, newest, from, renew = 0, 0, 0, 1, true
             end
-            room, moved = limit - p.total, p.moved
+
+            if total then
+                -- leaves: the units of the oldest; with what is added below it
+                -- is a table of 16 fields, and has room for them at once
+                p = { total = total, oldest = oldest, newest = newest,
+                      last = last, leaves = sum - base, kind = kind,
+                      limit = limit, w = w, head = renew
+                      and pack('<I5I6I6', 108 + 256 * w, now, base)
+                          .. text:sub(from) }
+            else
+                p = tool('look_log')(key, text, now, limit, w)
+                if not p then
+                    return foreign()
+                end
+                total, moved = p.total, p.moved
+            end
+            room = limit - total
 
         elseif kind == 's' then
             local text = redis.call('GET', key)
@@ -214,7 +235,7 @@ for i = 1, #KEYS do
     local key, p = KEYS[i], plans[i]
     local kind, w, cost = p.kind, p.w, p.cost
     local k = (rehearsed or not p.dry) and n or 0
-    local time, units, value, ttl = p.time, k * cost
+    local time, units, value, ttl = p.time or now, k * cost
 
     if k == times and cost > 0 then
         units = units + min(p.beyond, p.room - units)
@@ -229,14 +250,36 @@ for i = 1, #KEYS do
             need = total + units + cost - p.limit
         end
 
+        -- which of several entries makes room is not for the short way
+
+        if p.leaves and need and need <= total and need > p.leaves then
+            p = tool('look_log')(key, call('GETRANGE', key, '0', '1023'), now,
+                                 p.limit, w)
+        end
+
         reply[m + 3] = total + units
-        reply[m + 4], reply[m + 6] 
-            = tool('log_times')(p, units, need)
         reply[m + 5] = units > 0 and time or p.newest
+
+        if p.leaves then
+            reply[m + 4] = total == 0 and units > 0 and time or p.oldest
+            reply[m + 6] = not need and 0 or need > total and time or p.oldest
+        else
+            reply[m + 4], reply[m + 6] = tool('log_times')(p, units, need)
+        end
         m = m + 6
 
-        if units > 0 or p.moved then
-            tool('write_log')(p, units)
+        if not p.leaves then
+            if units > 0 or p.moved then
+                tool('write_log')(p, units)
+            end
+        elseif units > 0 then
+            local entry = pack('<I6I6', time, p.last + units)
+
+            if p.head then
+                value, ttl = p.head .. entry, 2 * w
+            else
+                call('APPEND', key, entry)
+            end
         end
 
     elseif kind == 's' then

@@ -1,51 +1,55 @@
 -- take for one policy that is a log: the same as take.lua says, for less where
--- a short log is added to and nothing else happens.
+-- a log begins, or log_short.lua does.
 
-local key, unpack = KEYS[1], struct.unpack
+local key, call, pack, unpack = KEYS[1], redis.call, struct.pack, struct.unpack
 local number, _, times, _, limit, w, _, cost, _, beyond
     = unpack('<I7I7I7c1I7I7I7I7I7I7', ARGV[1])
-local now = redis.call('TIME')
-local text = redis.call('GETRANGE', key, '0', '1023')
-local size = #text
+local now, text = call('TIME'), call('GETRANGE', key, '0', '1023')
+local size, units = #text, times * cost
 
-now = now[1] * 1000 + math.floor(now[2] / 1000)
+-- not whole: it compares with times as if it were, and is packed as such
 
-if size >= 29 then
-    local k, v, since, base, oldest, sum = unpack('<c1I4I6I6I6I6', text)
-    local newest, last
+now = now[1] * 1000 + now[2] / 1000
 
-    if size < 1024 then
-        newest, last = unpack('<I6I6', text, size - 11)
-    else
-        size = redis.call('STRLEN', key)
-        newest, last = unpack('<I6I6', redis.call('GETRANGE', key, '-12',
-                                                  '-1'))
+-- log_short.lua
+
+-- In a reply, I14 and I21 are a number and one or two zeros.
+
+if total and units > 0 then
+    if total + units <= limit then
+        if beyond > 0 then
+            units = units + math.min(beyond, limit - total - units)
+        end
+
+        local entry = pack('<I6I6', now, last + units)
+
+        if renew then
+            call('SET', key, pack('<I5I6I6', 108 + 256 * w, now, base)
+                             .. text:sub(from) .. entry,
+                 'PX', ('%d'):format(2 * w))
+        else
+            call('APPEND', key, entry)
+        end
+        return pack('<I7I7I7I7I7I7I14', number, now, times, units,
+                    total + units, oldest, now)
     end
 
-    if k == 'l' and v == w and (size - 17) % 12 == 0
-        and now >= newest and oldest > now - w and now < since + w / 2
-        and last > base and cost > 0
-    then
-        local total, units, admitted, fits = last - base, times * cost, times, 0
-
-        if units <= limit - total then
-            if beyond > 0 then
-                units = units + math.min(beyond, limit - total - units)
-            end
-            total, newest = total + units, now
-            redis.call('APPEND', key, struct.pack('<I6I6', now, last + units))
-        elseif total + cost > limit and sum - base >= total + cost - limit
-        then
-            units, admitted, fits = 0, 0, oldest
-        else
-            admitted = nil
-        end
-        if admitted then
-            return struct.pack('<I7I7I7I7I7I7I7I7', number, now, admitted,
-                               units, total, oldest, newest, fits)
-        end
+    if total + cost > limit and sum - base >= total + cost - limit then
+        return pack('<I7I21I7I7I7I7', number, now, total, oldest, newest,
+                    oldest)
     end
 end
+
+if size == 0 and units > 0 and units <= limit then
+    if beyond > 0 then
+        units = units + math.min(beyond, limit - units)
+    end
+    call('SET', key, pack('<I5I6I6I6I6', 108 + 256 * w, now, 0, now, units),
+         'PX', ('%d'):format(2 * w))
+    return pack('<I7I7I7I7I7I7I14', number, now, times, units, units, now, now)
+end
+
+now = now - now % 1
 
 -- log.lua
 -- carried.lua
@@ -57,7 +61,9 @@ if not p then
     return redis.error_reply('SLIDEWIN a key holds another value')
 end
 
-local room, admitted, units, need = limit - p.total, 0, 0
+local room, admitted, need = limit - p.total, 0
+
+units = 0
 
 if cost == 0 then
     admitted = times
@@ -79,6 +85,5 @@ if units > 0 or p.moved or p.moved == false and admitted == 0 then
     write_log(p, units)
 end
 
-return struct.pack('<I7I7I7I7I7I7I7I7', number, now, admitted, units,
-                   p.total + units, oldest, units > 0 and p.time or p.newest,
-                   fits)
+return pack('<I7I7I7I7I7I7I7I7', number, now, admitted, units,
+            p.total + units, oldest, units > 0 and p.time or p.newest, fits)

@@ -402,18 +402,67 @@ sub test_oom {
 }
 
 
+# A log that is short: what a lease takes beyond the cost has to find room, and
+# what has left the window is not written again.
+
+sub test_short_log {
+    my $window = 60_000;
+
+    for my $script (SlidewinRedis::takes('l')) {
+        my $now = time_there();
+
+        my $ask = sub {
+            my ($key, $limit, $cost, $beyond) = @_;
+
+            return join ' ', (SlidewinRedis::numbers($redis->command(
+                'EVALSHA', $sha{$script}, 1, $key, SlidewinRedis::packed(
+                7, $now, 1, arguments(['log', $limit, $window], $cost, 0,
+                                      $beyond)))))[2 .. 7];
+        };
+        my $name = "$engine: $script";
+
+        $redis->command('DEL', 'new', 'old');
+        is($ask->('new', 9, 2, 3), "1 5 5 $now $now 0",
+           "$name: a log begins with what is taken beyond");
+        is($ask->('new', 9, 2, 1), "1 3 8 $now $now 0", "$name: and goes on");
+        is($ask->('new', 9, 1, 5), "1 1 9 $now $now 0",
+           "$name: as far as there is room");
+        is($ask->('new', 9, 1, 5), "0 0 9 $now $now $now", "$name: not more");
+        $redis->command('DEL', 'new');
+        is($ask->('new', 3, 1, 5), "1 3 3 $now $now 0",
+           "$name: nor at once");
+
+        # due to be written anew, one of two entries has left
+        $redis->command('SET', 'old', 'l' . pack('V', $window) . join '',
+            map { substr pack('q<', $_), 0, 6 }
+                $now - $window, 0, $now - $window, 2, $now - 9, 5);
+        my $oldest = $now - 9;
+        is($ask->('old', 9, 1, 1), "1 2 5 $oldest $now 0",
+           "$name: what has left counts nothing");
+        is($redis->command('STRLEN', 'old'), 17 + 2 * 12,
+           "$name: nor is it kept");
+        lives('old', $window, "$script: the log has an end again");
+    }
+
+    return;
+}
+
+
 # The time is the server's if none is given, and Lua's numbers are exact.
 
 sub test_clock {
-    my $before = time_there();
-    my ($number, $now) = SlidewinRedis::numbers($redis->command(
-        'EVALSHA', $sha{take}, 1, 'clock', SlidewinRedis::packed(
-        9007199254740991, 0, 1, arguments(['log', 5, 60_000], 1, 0, 0))));
-    my $after = time_there();
+    for my $script ('take', 'take_log') {
+        my $before = time_there();
+        my ($number, $now) = SlidewinRedis::numbers($redis->command(
+            'EVALSHA', $sha{$script}, 1, "clock $script",
+            SlidewinRedis::packed(9007199254740991, 0, 1,
+                arguments(['log', 5, 60_000], 1, 0, 0))));
+        my $after = time_there();
 
-    is($number, 9007199254740991, "$engine: the number is echoed");
-    ok($now >= $before && $now <= $after,
-       "$engine: the server's own time");
+        is($number, 9007199254740991, "$engine: $script: the number is echoed");
+        ok($now >= $before && $now <= $after,
+           "$engine: $script: the server's own time");
+    }
 
     return;
 }
@@ -431,6 +480,7 @@ for my $binary (SlidewinRedis::engines()) {
     test_foreign();
     test_noise(4000);
     test_oom();
+    test_short_log();
     test_clock();
 
     $redis->remove;

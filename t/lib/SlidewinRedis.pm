@@ -112,7 +112,7 @@ sub script {
 sub script_at {
     my ($name) = @_;
 
-    return <<'END' . script($name) =~ s/redis\.call\('TIME'\)/clock()/gr;
+    return <<'END' . script($name) =~ s/(?:redis\.)?call\('TIME'\)/clock()/gr;
 local function clock()
     local _, ms = struct.unpack('<I7I7', ARGV[1])
     return ms == 0 and redis.call('TIME')
