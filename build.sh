@@ -159,6 +159,8 @@ verb_fuzz() {
 
 verb_bench() {
     if [ $# -gt 1 ]; then
+        git -C "$ROOT" cat-file -e "$2:lua/embed.sh" 2>/dev/null \
+            || bad_usage "'bench' takes a git revision: $2 has no lua/embed.sh"
         need python3 valgrind "${REDIS_PACKAGES[@]}"
         exec python3 -B "$ROOT/bench/scripts.py" "$2"
     fi

@@ -20,9 +20,9 @@
 --                   room for the cost, times in ms, 0 for none
 --
 -- The caller's time is good for a counter or fixed that it leaves in the window
--- it is in. What would begin another, or is a log or strict, which are exact,
--- goes by this server's own: whatever a caller believes, nothing that is alive
--- is dropped or stamped anew.
+-- it is in. What would begin another, has two windows, or is a log or strict,
+-- which are exact, goes by this server's own: whatever a caller believes,
+-- nothing that is alive is dropped or stamped anew.
 --
 -- A request that a policy refuses which is not in dry run is counted by none; a
 -- refused one in dry run leaves those in dry run uncounted. Nothing is written
@@ -167,7 +167,9 @@ local function look(own)
                 if #text == 25 or #text == 50 then
                     k, v, old, was, is = unpack(PAIR, text)
                 end
-                if not own and (index ~= old or k ~= kind or v ~= w) then
+                if not own and (index ~= old or k ~= kind or v ~= w
+                                or #text > 25)
+                then
                     return true
                 end
 
@@ -194,8 +196,10 @@ local function look(own)
             if kind == 'c' then
                 room = floor((limit * w - prev * (w - time % w) - curr * w) / w)
             end
+            -- with what is added below it is a table of 16 fields
             p = { time = time, index = index, prev = prev, curr = curr,
-                  same = same, other = other }
+                  same = same, other = other, kind = kind, limit = limit,
+                  w = w }
         end
 
         local admitted = times

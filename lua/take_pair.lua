@@ -11,7 +11,8 @@ if text and #text % 25 == 0 and #text > 0 then
     k, v, old, was, is = struct.unpack('<c1I4I6I7I7', text)
 end
 
-if now == 0 or text and (index ~= old or k ~= kind or v ~= w) then
+if now == 0 or text and (index ~= old or k ~= kind or v ~= w or #text > 25)
+then
     local t = redis.call('TIME')
     now = t[1] * 1000 + floor(t[2] / 1000)
     index = floor(now / w)
