@@ -162,24 +162,23 @@ ngx_http_slidewin_deny_tell(ngx_http_slidewin_denial_t *denial,
 }
 
 
-/* a cost that is not known waits until there is more than what was left */
+/* by the latest answer: a cost waits until there is more than what was left */
 
 static int64_t
 ngx_http_slidewin_deny_due(ngx_http_slidewin_denial_t *denial, int64_t cost)
 {
+    int64_t                       due;
     ngx_http_slidewin_refusal_t  *refusal;
-
-    refusal = ngx_http_slidewin_deny_find(denial, cost);
-
-    if (refusal->cost == cost && refusal->until) {
-        return refusal->due;
-    }
 
     if (cost <= denial->echo.remaining) {
         return 0;
     }
 
-    return denial->echo.at + denial->echo.more;
+    due = denial->echo.at + denial->echo.more;
+    refusal = ngx_http_slidewin_deny_find(denial, cost);
+
+    return (refusal->cost == cost && refusal->until)
+               ? ngx_max(due, refusal->due) : due;
 }
 
 
@@ -191,20 +190,17 @@ ngx_http_slidewin_deny_open(ngx_http_slidewin_visit_t *visit,
 
     denial = ngx_http_slidewin_zone_recall(visit);
 
-    if (denial
-        && !ngx_http_slidewin_echo_of(&denial->policy, &claim->policy))
-    {
-        ngx_http_slidewin_zone_forget(visit, &denial->memo);
-        denial = NULL;
-    }
-
     if (denial == NULL) {
         denial = ngx_http_slidewin_zone_remember(visit,
                                           sizeof(ngx_http_slidewin_denial_t),
                                           now);
     }
 
-    if (denial) {
+    /* of another rate nothing is known but when it may be looked at */
+
+    if (denial && !ngx_http_slidewin_echo_of(&denial->policy, &claim->policy)) {
+        ngx_memzero(denial->refusals, sizeof(denial->refusals));
+        ngx_memzero(&denial->echo, sizeof(ngx_http_slidewin_echo_t));
         denial->policy = claim->policy;
     }
 

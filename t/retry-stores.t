@@ -55,6 +55,10 @@ $zones .= "slidewin_zone x\$arg_k zone=short_x:1m rate=$short algorithm=log
                          store=local;
            slidewin_zone \$arg_k zone=brief:1m rate=1r/2s algorithm=log
                          store=local;
+           slidewin_zone \$arg_k zone=recent:1m rate=2r/8s algorithm=log
+                         store=a deny_cache=off;
+           slidewin_zone \$arg_k zone=rates:1m rate=\$arg_r algorithm=log
+                         store=a;
            slidewin_zone \$arg_k zone=closed:1m rate=5r/h store=away
                          on_error=closed;
            slidewin_zone \$arg_k zone=open:1m rate=5r/h store=away
@@ -89,6 +93,9 @@ my %limits = (
     'use' => 'slidewin zone=short_local;',
     'pass' => 'slidewin zone=long_local; error_page 404 /page?k=$arg_k;',
     'brief' => 'slidewin zone=brief;',
+    'recent' => 'slidewin zone=recent;',
+    'brief-recent' => 'slidewin zone=brief; slidewin zone=recent cost=$arg_c;',
+    'rates' => 'slidewin zone=short_local; slidewin zone=rates;',
 );
 
 # after an internal redirect
@@ -205,6 +212,44 @@ for my $way (qw(short_local-long_a long_a-short_local room many),
            "... costs Redis a question a second ($asked in $seconds s)");
     is(scalar(grep { retry($_) <= 86400 } @answers), $way eq 'room' ? $n : 0,
        '... and all are told the longer time');
+}
+
+# so does one whose rate is another each time
+
+{
+    $k = 'k' . ++$fresh;
+    $client->get("/use?k=$k");
+
+    my $before = questions();
+    my $since = SlidewinNginx::now();
+
+    for my $n (1 .. 300) {
+        $client->get("/rates?k=$k&r=" . ($n % 2 ? '2r/10d' : '3r/5d'));
+        SlidewinNginx::nap(0.004);
+    }
+
+    my $asked = questions() - $before;
+    my $seconds = SlidewinNginx::now() - $since;
+
+    cmp_ok($asked, '<=', 2 + $seconds,
+           "rates: a question a second ($asked in $seconds s)");
+}
+
+# the latest that is known is told, also to a cost of which less is
+
+{
+    $k = 'k' . ++$fresh;
+    $client->get($_) for "/recent?k=$k", "/recent?k=$k", "/brief?k=$k",
+                         "/brief-recent?k=$k&c=1";
+    SlidewinNginx::nap(8.1);
+    $client->get($_) for "/recent?k=$k", "/recent?k=$k", "/brief?k=$k";
+
+    my ($two, $one) = map {
+        retry($client->get("/brief-recent?k=$k&c=$_"))
+    } 2, 1;
+
+    cmp_ok($one, '>=', $two - 3,
+           "a cost is told what was seen last ($one of $two s)");
 }
 
 # what is remembered of a look refuses nobody that is not refused without it
