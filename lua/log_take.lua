@@ -73,7 +73,7 @@ local function look_log(key, text, now, limit, w)
         end
     end
 
-    p.crowded = w < v and p.count - p.kept > 2 * math.max(limit, SHORT)
+    p.crowded = w < v and p.first - p.kept > math.max(limit, SHORT)
 
     return p
 end
@@ -107,9 +107,9 @@ local function write_log(p, units)
         p.since = p.time
     end
 
-    -- What is short is written as a whole. Of what is before a window that is
-    -- shorter than the log's, every other entry leaves its units to the next,
-    -- if there are too many.
+    -- What is short is written as a whole. If there are too many entries before
+    -- a window that is shorter than the log's, those in the same sixteenth of
+    -- the longer leave their units to the last of them.
 
     if live <= SHORT / 2 or p.count < SHORT or 16 * live <= p.count
         or p.count >= CUT - 1 or p.crowded or p.base >= 2 ^ 47
@@ -117,12 +117,16 @@ local function write_log(p, units)
         local all, base = entries(p, p.kept, p.count), p.base
 
         if p.crowded then
-            local parts, from = {}, 12 * (p.first - p.kept)
-            for i = 1 + from % 24, from, 24 do
-                parts[#parts + 1] = all:sub(i + 12, i + 23)
+            local parts, from, part = {}, 12 * (p.first - p.kept)
+            for i = 1, from, 12 do
+                local time = struct.unpack('<I6', all, i)
+                local its = math.floor(time * 16 / p.window)
+                if its == part then
+                    parts[#parts] = nil
+                end
+                parts[#parts + 1], part = all:sub(i, i + 11), its
             end
-            all = all:sub(1, from % 24) .. table.concat(parts)
-                  .. all:sub(from + 1)
+            all = table.concat(parts) .. all:sub(from + 1)
         end
         all = all .. added
 

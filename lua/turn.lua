@@ -73,15 +73,15 @@ local function turned(key, text, size, kind, n, w, now, limit)
                ahead or nil
     end
     if u == w then
-        own, other = other, own
+        return raised(key, other, now, limit, 0), used > 0 and own or '', 0,
+               ahead
     end
     if used == 0 then
-        other = ''
-    end
-    if u == w then
-        return raised(key, own, now, limit, 0), other, 0, ahead
+        return nil, '', 0, ahead
     end
 
-    return nil, other ~= '' and u > v and other or used > 0 and own or '',
-           used, ahead
+    -- what has left it is not in the new one: it is not given back there
+
+    return nil, raised(key, u > v and other or own, now, 2 ^ 53, 0), used,
+           ahead
 end

@@ -4,6 +4,12 @@
 #include "sw_step.h"
 
 
+/* of the longest window: what is merged stays in one of them */
+#define SW_LOG_PARTS  16
+
+#define sw_log_part(time, window)  ((time) * SW_LOG_PARTS / (window))
+
+
 #if (SW_STEPS)
 void  (*sw_stepped)(void);
 #endif
@@ -12,6 +18,7 @@ void  (*sw_stepped)(void);
 static sw_log_entry_t *sw_log_entry(const sw_log_t *log, uint32_t n);
 static int64_t sw_log_time(const sw_log_t *log, uint32_t n);
 static int64_t sw_log_total(const sw_log_t *log);
+static void sw_log_merge(sw_log_t *log, int64_t longest, int64_t before);
 static void sw_log_drop_first(sw_log_t *log);
 static void sw_log_change(sw_log_t *log);
 static void sw_log_changed(sw_log_t *log);
@@ -142,9 +149,10 @@ sw_log_wait(const sw_log_t *log, const sw_policy_t *policy, int64_t now,
 
 
 void
-sw_log_add(sw_log_t *log, int64_t now, int64_t cost)
+sw_log_add(sw_log_t *log, int64_t longest, int64_t window, int64_t now,
+    int64_t cost)
 {
-    uint32_t         n, moved;
+    uint32_t         n;
     sw_log_entry_t  *entry;
 
     if (cost == 0) {
@@ -167,22 +175,16 @@ sw_log_add(sw_log_t *log, int64_t now, int64_t cost)
     sw_step();
 
     if (n == log->room) {
-        entry = sw_log_entry(log, 0);
 
         if (n == 1) {
+            entry = sw_log_entry(log, 0);
             entry->units += (uint32_t) cost;
             entry->time = (uint32_t) now;
             sw_log_changed(log);
             return;
         }
 
-        moved = (uint32_t) sw_min(entry->units, SW_LOG_UNITS_MAX
-                                         - sw_log_entry(log, 1)->units);
-        sw_log_entry(log, 1)->units += moved;
-        log->total += moved;
-        sw_step();
-
-        sw_log_drop_first(log);
+        sw_log_merge(log, longest, now - window);
         n--;
     }
 
@@ -193,6 +195,59 @@ sw_log_add(sw_log_t *log, int64_t now, int64_t cost)
 
     log->count = n + 1;
     sw_log_changed(log);
+}
+
+
+/*
+ * Makes room for an entry: one leaves its units to the next, and is held for
+ * as long as that.  If the log is kept for a longer window than it is asked
+ * for, two are taken that are before the shorter one and in the same sixteenth
+ * of the longer: what is merged again and again would else never leave.
+ */
+
+static void
+sw_log_merge(sw_log_t *log, int64_t longest, int64_t before)
+{
+    int64_t          time, next;
+    uint32_t         i, units, moved;
+    sw_log_entry_t  *entry;
+
+    time = sw_log_time(log, 0);
+
+    for (i = 0; i < log->count - 1; i++) {
+        next = sw_log_time(log, i + 1);
+
+        if (next > before) {
+            i = 0;
+            break;
+        }
+
+        if (sw_log_part(time, longest) == sw_log_part(next, longest)) {
+            break;
+        }
+
+        time = next;
+    }
+
+    if (i == log->count - 1) {
+        i = 0;
+    }
+
+    units = sw_log_entry(log, i)->units;
+    entry = sw_log_entry(log, i + 1);
+
+    moved = (uint32_t) sw_min(units, SW_LOG_UNITS_MAX - entry->units);
+    entry->units += moved;
+    sw_step();
+
+    for ( /* void */ ; i; i--) {
+        *sw_log_entry(log, i) = *sw_log_entry(log, i - 1);
+        sw_step();
+    }
+
+    log->total += moved - (int64_t) units + sw_log_entry(log, 0)->units;
+
+    sw_log_drop_first(log);
 }
 
 
@@ -263,9 +318,10 @@ sw_log_wants(const sw_state_t *state, const sw_policy_t *policy)
 
     log = &state->u.log;
 
-    /* beside what fits the window, one for all that a longer one has before */
+    /* beside what fits the window, what a longer one has before, merged */
 
-    most = policy->limit + (state->window > policy->window);
+    most = policy->limit
+           + (state->window > policy->window ? SW_LOG_PARTS + 1 : 0);
 
     if (log->count < log->room || log->room >= most) {
         return 0;

@@ -22,7 +22,8 @@ int64_t sw_log_end(const sw_log_t *log, int64_t window);
 int64_t sw_log_used(const sw_log_t *log, int64_t window, int64_t now);
 int64_t sw_log_wait(const sw_log_t *log, const sw_policy_t *policy,
     int64_t now, int64_t cost);
-void sw_log_add(sw_log_t *log, int64_t now, int64_t cost);
+void sw_log_add(sw_log_t *log, int64_t longest, int64_t window, int64_t now,
+    int64_t cost);
 void sw_log_give_back(sw_log_t *log, int64_t cost, int64_t stamp);
 
 

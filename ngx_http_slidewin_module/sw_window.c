@@ -192,10 +192,12 @@ sw_state_carry(sw_state_t *state, const sw_policy_t *policy, int64_t now,
 void
 sw_state_turn(sw_any_state_t *any, const sw_policy_t *policy, int64_t now)
 {
+    int              swap;
     size_t           size;
     uint8_t          room;
     int64_t          used;
-    sw_state_t      *own, *second, *longest;
+    sw_state_t      *own, *second, *kept;
+    sw_policy_t      other;
     sw_any_state_t   copy;
 
     own = &any->state;
@@ -219,23 +221,28 @@ sw_state_turn(sw_any_state_t *any, const sw_policy_t *policy, int64_t now)
 
     size = sw_state_size(policy);
     room = own->second;
+    swap = (second && second->window == policy->window);
 
-    longest = (second && second->window > own->window) ? second : own;
-    memcpy(&copy.state, longest, size);
+    kept = (second && second->window > own->window && !swap) ? second : own;
+    memcpy(&copy.state, kept, size);
+    copy.state.second = 0;
 
-    if (second && second->window == policy->window) {
-        memcpy(&copy.state, own, size);
+    if (swap) {
         memcpy(own, second, size);
 
     } else {
         sw_state_init(own, policy, now, NULL, 0);
         sw_state_carry(own, policy, now, used);
+
+        /* what has left it is not in the new one: it is not given back there */
+
+        sw_state_policy(&copy.state, &other);
+        (void) sw_window_advance(&copy.state, &other, now);
     }
 
     own->second = (room || used);
 
     if (own->second) {
-        copy.state.second = 0;
 
         if (used == 0) {
             copy.state.window = 0;
@@ -664,7 +671,7 @@ sw_window_count(sw_state_t *state, const sw_policy_t *policy, int64_t now,
             state->window = (uint32_t) policy->window;
         }
 
-        sw_log_add(&state->u.log, now, cost);
+        sw_log_add(&state->u.log, state->window, policy->window, now, cost);
         break;
 
     default:

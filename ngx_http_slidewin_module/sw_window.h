@@ -224,7 +224,7 @@ int sw_window_idle(const sw_state_t *state, int64_t now);
 
 /*
  * The room a log wants before the next add, 0 if it has it.  An add without
- * room merges the two oldest entries into the younger: the log then holds
+ * room merges two of the oldest entries into the younger: the log then holds
  * units longer than it must, never shorter.
  */
 uint32_t sw_log_wants(const sw_state_t *state, const sw_policy_t *policy);

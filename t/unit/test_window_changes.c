@@ -15,6 +15,8 @@ static const char *change_keeps_the_guarantee(sw_algorithm_e algorithm);
 static const char *shorter_erases_nothing(sw_algorithm_e algorithm);
 static const char *each_window_has_its_limit(sw_algorithm_e algorithm);
 static const char *two_windows_are_apart(sw_algorithm_e algorithm);
+static const char *left_is_given_back_nowhere(sw_algorithm_e algorithm);
+static const char *log_lets_go_of_what_it_merged(sw_algorithm_e algorithm);
 static const char *log_grows_exactly(sw_algorithm_e algorithm);
 static const char *log_without_room_is_safe(sw_algorithm_e algorithm);
 
@@ -38,6 +40,11 @@ static const property_t  properties[] = {
     { two_windows_are_apart,
       "two rates in turn decide as two clients that count the same",
       SW_COUNTER },
+    { left_is_given_back_nowhere,
+      "what has left a window is not given back in another", SW_STRICT },
+    { log_lets_go_of_what_it_merged,
+      "a log of two windows holds units for no more than a sixteenth longer",
+      SW_LOG },
     { log_grows_exactly,
       "a ring of at most L entries that grows is exact", SW_LOG },
     { log_without_room_is_safe,
@@ -486,16 +493,22 @@ each_window_has_its_limit(sw_algorithm_e algorithm)
             since[j] = INT64_MAX;
         }
 
+        /* a store writes what it turned also if that refuses */
+
         client_copy(&copy, &client);
         (void) client_change(&copy, policy, now);
 
-        if (cost == 0 || !client_take(&copy, now, cost, &stamp)) {
+        if (cost == 0) {
             client_free(&copy);
             continue;
         }
 
         client_free(&client);
         client = copy;
+
+        if (!client_take(&client, now, cost, &stamp)) {
+            continue;
+        }
 
         stamps[seen.n] = stamp << 2 | k;
         trace_add(&seen, now, cost);
@@ -597,6 +610,123 @@ two_windows_are_apart(sw_algorithm_e algorithm)
     client_free(&client);
     client_free(&alone[0]);
     client_free(&alone[1]);
+
+    return what;
+}
+
+
+/*
+ * Of two units the first has left when a longer window is asked for, which
+ * holds the second alone, and is given back after that.
+ */
+
+static const char *
+left_is_given_back_nowhere(sw_algorithm_e algorithm)
+{
+    int64_t       now, gone, stamp;
+    client_t      client;
+    const char   *what;
+    sw_policy_t   policy, longer;
+
+    what = NULL;
+    now = trace_start();
+
+    policy.algorithm = algorithm;
+    policy.limit = 5;
+    policy.window = 1000;
+    policy.slices = (algorithm == SW_STRICT) ? tap_rand(1, 100) : 0;
+
+    longer = policy;
+    longer.limit = 1;
+    longer.window = 60000;
+
+    client_init(&client, &policy, now, 0);
+
+    (void) client_take(&client, now, 1, &stamp);
+
+    /* strict lets go of it a slice later */
+
+    gone = 1000 + (policy.slices ? 1000 / policy.slices : 0) + 1;
+    now += gone - 1;
+
+    (void) client_take(&client, now, 1, NULL);
+    (void) client_change(&client, &longer, now + 1);
+
+    if (client_take(&client, now + 1, 1, NULL)) {
+        what = fail(&client, now, "the second unit was forgotten");
+    }
+
+    client.policy = policy;
+    client_give_back(&client, 1, stamp);
+    (void) client_change(&client, &longer, now + 2);
+
+    if (client_take(&client, now + 2, 1, NULL)) {
+        what = fail(&client, now, "the second unit was given back");
+    }
+
+    client_free(&client);
+
+    return what;
+}
+
+
+/*
+ * A short window that is asked for all the time has little room for entries
+ * of the long one: they are merged, and yet leave.
+ */
+
+static const char *
+log_lets_go_of_what_it_merged(sw_algorithm_e algorithm)
+{
+    int             i;
+    int64_t         now, pace;
+    client_t        client;
+    const char     *what;
+    sw_policy_t     policy, shorter;
+    sw_verdict_t    v;
+    static trace_t  seen;
+
+    what = NULL;
+    seen.n = 0;
+    now = trace_start();
+
+    policy.algorithm = algorithm;
+    policy.limit = tap_rand(1, 5000);
+    policy.window = tap_rand(64, 5000);
+    policy.slices = 0;
+
+    shorter = policy;
+    shorter.limit = tap_rand(1, 12);
+    shorter.window = tap_rand(1, policy.window / 4);
+
+    pace = tap_rand(1, policy.window / 8);
+
+    client_init(&client, &policy, now, 0);
+    (void) client_take(&client, now, 1, NULL);
+    trace_add(&seen, now, 1);
+
+    for (i = 0; i < 5 * STEPS && what == NULL; i++) {
+        now += tap_rand(1, pace);
+
+        client.policy = shorter;
+
+        if (client_take(&client, now, 1, NULL)) {
+            trace_add(&seen, now, 1);
+        }
+
+        client.policy = policy;
+        client_check(&client, now, 1, &v);
+
+        if (v.level < trace_units(&seen, now, policy.window)) {
+            what = fail(&client, now, "forgot units");
+        }
+
+        if (v.level > trace_units(&seen, now, policy.window * 17 / 16 + 1)) {
+            what = fail(&client, now, "does not let go of units");
+        }
+    }
+
+    client_free(&client);
 
     return what;
 }
