@@ -53,8 +53,9 @@ local function tool(name)
         -- ends.lua
         -- log_take.lua
 
-        tools = { turned = turned, raised = raised, ends = ends, look_log = look_log,
-                  log_times = log_times, write_log = write_log }
+        tools = { turned = turned, raised = raised, ends = ends,
+                  look_log = look_log, log_times = log_times,
+                  write_log = write_log }
     end
     return tools[name]
 end

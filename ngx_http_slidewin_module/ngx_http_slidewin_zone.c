@@ -1705,6 +1705,8 @@ ngx_http_slidewin_zone_restore(ngx_http_slidewin_visit_t *visit, u_char *p,
             log->entries = ngx_http_slidewin_node_inline(node);
         }
 
+        sw_state_mend(&node->state);
+
         ngx_http_slidewin_zone_link(visit, node);
     }
 
@@ -1749,6 +1751,10 @@ ngx_http_slidewin_zone_relist(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node)
 {
     ngx_http_slidewin_memo_t  *memo;
+
+    if (ngx_http_slidewin_node_counts(node)) {
+        sw_state_mend(&node->state);
+    }
 
     ngx_http_slidewin_link_insert(visit->zone->shpool, &visit->sh->seen,
                                   &node->seen);

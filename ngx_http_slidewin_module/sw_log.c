@@ -7,8 +7,6 @@
 /* of the longest window: what is merged stays in one of them */
 #define SW_LOG_PARTS  16
 
-#define sw_log_part(time, window)  ((time) * SW_LOG_PARTS / (window))
-
 
 #if (SW_STEPS)
 void  (*sw_stepped)(void);
@@ -19,10 +17,11 @@ static sw_log_entry_t *sw_log_entry(const sw_log_t *log, uint32_t n);
 static int64_t sw_log_time(const sw_log_t *log, uint32_t n);
 static int64_t sw_log_total(const sw_log_t *log);
 static void sw_log_merge(sw_log_t *log, int64_t longest, int64_t before);
+static uint32_t sw_log_pair(const sw_log_t *log, int64_t longest,
+    int64_t before);
 static void sw_log_drop_first(sw_log_t *log);
 static void sw_log_change(sw_log_t *log);
 static void sw_log_changed(sw_log_t *log);
-static void sw_log_mend(sw_log_t *log);
 
 
 int64_t
@@ -200,38 +199,16 @@ sw_log_add(sw_log_t *log, int64_t longest, int64_t window, int64_t now,
 
 /*
  * Makes room for an entry: one leaves its units to the next, and is held for
- * as long as that.  If the log is kept for a longer window than it is asked
- * for, two are taken that are before the shorter one and in the same sixteenth
- * of the longer: what is merged again and again would else never leave.
+ * as long as that.
  */
 
 static void
 sw_log_merge(sw_log_t *log, int64_t longest, int64_t before)
 {
-    int64_t          time, next;
     uint32_t         i, units, moved;
     sw_log_entry_t  *entry;
 
-    time = sw_log_time(log, 0);
-
-    for (i = 0; i < log->count - 1; i++) {
-        next = sw_log_time(log, i + 1);
-
-        if (next > before) {
-            i = 0;
-            break;
-        }
-
-        if (sw_log_part(time, longest) == sw_log_part(next, longest)) {
-            break;
-        }
-
-        time = next;
-    }
-
-    if (i == log->count - 1) {
-        i = 0;
-    }
+    i = sw_log_pair(log, longest, before);
 
     units = sw_log_entry(log, i)->units;
     entry = sw_log_entry(log, i + 1);
@@ -248,6 +225,41 @@ sw_log_merge(sw_log_t *log, int64_t longest, int64_t before)
     log->total += moved - (int64_t) units + sw_log_entry(log, 0)->units;
 
     sw_log_drop_first(log);
+}
+
+
+/*
+ * Which entry is merged with the next.  If the log is kept for a longer window
+ * than it is asked for, two are taken that are before the shorter one and in
+ * the same part of the longer, as small a part as there is memory for: what is
+ * merged again and again would else never leave.
+ */
+
+static uint32_t
+sw_log_pair(const sw_log_t *log, int64_t longest, int64_t before)
+{
+    int64_t   time, next, parts;
+    uint32_t  i;
+
+    for (parts = SW_LOG_PARTS; parts; parts /= 2) {
+        time = sw_log_time(log, 0);
+
+        for (i = 0; i < log->count - 1; i++) {
+            next = sw_log_time(log, i + 1);
+
+            if (next > before) {
+                break;
+            }
+
+            if (time * parts / longest == next * parts / longest) {
+                return i;
+            }
+
+            time = next;
+        }
+    }
+
+    return 0;
 }
 
 
@@ -350,7 +362,9 @@ sw_log_move(sw_state_t *state, sw_log_entry_t *entries, uint32_t room)
         entries[i].units = 0;
     }
 
-    /* a full ring has the same entries wherever it begins */
+    /* a full ring has the same entries wherever it begins, in another order */
+
+    sw_log_change(log);
 
     log->first = 0;
     sw_step();
@@ -359,6 +373,7 @@ sw_log_move(sw_state_t *state, sw_log_entry_t *entries, uint32_t room)
     sw_step();
 
     log->room = room;
+    sw_log_changed(log);
 
     return old;
 }
@@ -447,20 +462,35 @@ sw_log_changed(sw_log_t *log)
 
 
 /*
- * What was dropped or not yet added may be at the end, without units and of
- * any time; what was moved may be there twice, and is then the younger.
+ * What was dropped, given back or not yet added is without units and of any
+ * time; what was moved may be there twice, and is then the younger, as are
+ * those that stand behind a younger one.
  */
 
-static void
+void
 sw_log_mend(sw_log_t *log)
 {
     int64_t          last;
-    uint32_t         i;
+    uint32_t         i, n;
     sw_log_entry_t  *entry;
 
-    while (log->count && sw_log_entry(log, log->count - 1)->units == 0) {
-        log->count--;
+    for (i = 0, n = 0; i < log->count; i++) {
+        entry = sw_log_entry(log, i);
+
+        if (entry->units == 0) {
+            continue;
+        }
+
+        if (i != n) {
+            *sw_log_entry(log, n) = *entry;
+            sw_step();
+            entry->units = 0;
+        }
+
+        n++;
     }
+
+    log->count = n;
 
     for (i = 1; i < log->count; i++) {
         last = sw_log_time(log, i - 1);
@@ -469,6 +499,10 @@ sw_log_mend(sw_log_t *log)
             entry = sw_log_entry(log, i);
             entry->time = (uint32_t) last;
         }
+    }
+
+    if (log->count) {
+        log->newest = sw_log_time(log, log->count - 1);
     }
 
     log->total = sw_log_total(log);

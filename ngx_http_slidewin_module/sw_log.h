@@ -26,5 +26,8 @@ void sw_log_add(sw_log_t *log, int64_t longest, int64_t window, int64_t now,
     int64_t cost);
 void sw_log_give_back(sw_log_t *log, int64_t cost, int64_t stamp);
 
+/* of a log that was left in the middle of a change */
+void sw_log_mend(sw_log_t *log);
+
 
 #endif /* _SW_LOG_H_INCLUDED_ */

@@ -253,6 +253,15 @@ sw_state_turn(sw_any_state_t *any, const sw_policy_t *policy, int64_t now)
 }
 
 
+void
+sw_state_mend(sw_state_t *state)
+{
+    if (state->algorithm == SW_LOG && state->u.log.changing) {
+        sw_log_mend(&state->u.log);
+    }
+}
+
+
 sw_state_t *
 sw_state_second(const sw_state_t *state)
 {

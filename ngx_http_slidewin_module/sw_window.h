@@ -167,6 +167,9 @@ void sw_state_carry(sw_state_t *state, const sw_policy_t *policy, int64_t now,
 void sw_state_turn(sw_any_state_t *any, const sw_policy_t *policy,
     int64_t now);
 
+/* of a state that a process may have left in the middle of a change */
+void sw_state_mend(sw_state_t *state);
+
 /* the second state of one that has it, or NULL */
 sw_state_t *sw_state_second(const sw_state_t *state);
 
