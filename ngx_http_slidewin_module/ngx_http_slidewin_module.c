@@ -4,12 +4,12 @@
 #include <ngx_http.h>
 
 #include "ngx_http_slidewin_conf.h"
-#include "ngx_http_slidewin_final.h"
+#include "ngx_http_slidewin_log_handler.h"
 #include "ngx_http_slidewin_handler.h"
 #include "ngx_http_slidewin_headers.h"
 #include "ngx_http_slidewin_lease.h"
 #include "ngx_http_slidewin_module.h"
-#include "ngx_http_slidewin_report.h"
+#include "ngx_http_slidewin_log_lines.h"
 #include "ngx_http_slidewin_variables.h"
 
 

@@ -25,7 +25,7 @@
 
 #include "client.h"
 #include "sw_proto.h"
-#include "sw_rate.h"
+#include "sw_parse.h"
 
 
 #define NUMBERS  256

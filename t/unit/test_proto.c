@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "sw_proto.h"
-#include "sw_rate.h"
+#include "sw_parse.h"
 #include "trace.h"
 
 

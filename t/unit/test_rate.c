@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "sw_rate.h"
+#include "sw_parse.h"
 #include "sw_window.h"
 #include "tap.h"
 
