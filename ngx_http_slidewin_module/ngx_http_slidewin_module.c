@@ -9,7 +9,7 @@
 #include "ngx_http_slidewin_headers.h"
 #include "ngx_http_slidewin_lease.h"
 #include "ngx_http_slidewin_module.h"
-#include "ngx_http_slidewin_log_lines.h"
+#include "ngx_http_slidewin_report.h"
 #include "ngx_http_slidewin_variables.h"
 
 

@@ -14,7 +14,7 @@
 #include "ngx_http_slidewin_peek.h"
 #include "ngx_http_slidewin_module.h"
 #include "ngx_http_slidewin_outage.h"
-#include "ngx_http_slidewin_log_lines.h"
+#include "ngx_http_slidewin_report.h"
 
 
 static void ngx_http_slidewin_open(ngx_http_slidewin_ctx_t *ctx,

@@ -6,7 +6,7 @@
 #include "ngx_http_slidewin_outcome.h"
 #include "ngx_http_slidewin_delay.h"
 #include "ngx_http_slidewin_cache.h"
-#include "ngx_http_slidewin_log_lines.h"
+#include "ngx_http_slidewin_report.h"
 
 
 static ngx_http_slidewin_status_e ngx_http_slidewin_entry_status(

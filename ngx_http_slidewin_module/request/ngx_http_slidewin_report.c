@@ -4,7 +4,7 @@
 #include <ngx_http.h>
 
 #include "ngx_http_slidewin_module.h"
-#include "ngx_http_slidewin_log_lines.h"
+#include "ngx_http_slidewin_report.h"
 
 
 /* between two lines that are alike */

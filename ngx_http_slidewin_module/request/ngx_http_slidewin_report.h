@@ -6,8 +6,8 @@
  */
 
 
-#ifndef _NGX_HTTP_SLIDEWIN_LOG_LINES_H_INCLUDED_
-#define _NGX_HTTP_SLIDEWIN_LOG_LINES_H_INCLUDED_
+#ifndef _NGX_HTTP_SLIDEWIN_REPORT_H_INCLUDED_
+#define _NGX_HTTP_SLIDEWIN_REPORT_H_INCLUDED_
 
 
 #include "ngx_http_slidewin_ctx.h"
@@ -22,4 +22,4 @@ void ngx_http_slidewin_report(ngx_http_request_t *r,
 void ngx_http_slidewin_report_rest(void);
 
 
-#endif /* _NGX_HTTP_SLIDEWIN_LOG_LINES_H_INCLUDED_ */
+#endif /* _NGX_HTTP_SLIDEWIN_REPORT_H_INCLUDED_ */
