@@ -27,21 +27,22 @@ typedef struct {
 
 typedef struct {
     ngx_http_slidewin_memo_t     memo;
-    sw_policy_t                  policy;
+    sw_rule_t                    rule;
     ngx_http_slidewin_echo_t     echo;
     int64_t                      next_look;  /* not before, ms */
     ngx_http_slidewin_refusal_t  refusals[NGX_HTTP_SLIDEWIN_DENIAL_COSTS];
 } ngx_http_slidewin_denial_t;
 
 
-static void ngx_http_slidewin_deny_tell(ngx_http_slidewin_denial_t *denial,
-    ngx_http_slidewin_claim_t *claim, int64_t due, int64_t now);
-static int64_t ngx_http_slidewin_deny_due(ngx_http_slidewin_denial_t *denial,
-    int64_t cost);
-static ngx_http_slidewin_denial_t *ngx_http_slidewin_deny_open(
+static void ngx_http_slidewin_deny_cache_tell(
+    ngx_http_slidewin_denial_t *denial, ngx_http_slidewin_claim_t *claim,
+    int64_t due, int64_t now);
+static int64_t ngx_http_slidewin_deny_cache_due(
+    ngx_http_slidewin_denial_t *denial, int64_t cost);
+static ngx_http_slidewin_denial_t *ngx_http_slidewin_deny_cache_open(
     ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_claim_t *claim,
     int64_t now);
-static ngx_http_slidewin_refusal_t *ngx_http_slidewin_deny_find(
+static ngx_http_slidewin_refusal_t *ngx_http_slidewin_deny_cache_slot(
     ngx_http_slidewin_denial_t *denial, int64_t cost);
 
 
@@ -51,7 +52,7 @@ static ngx_http_slidewin_refusal_t *ngx_http_slidewin_deny_find(
  */
 
 ngx_uint_t
-ngx_http_slidewin_deny_recall(ngx_http_slidewin_claim_t *claim)
+ngx_http_slidewin_deny_cache_lookup(ngx_http_slidewin_claim_t *claim)
 {
     int64_t                       now;
     ngx_uint_t                    found;
@@ -61,27 +62,27 @@ ngx_http_slidewin_deny_recall(ngx_http_slidewin_claim_t *claim)
 
     now = ngx_http_slidewin_clock_ms();
 
-    if (!ngx_http_slidewin_zone_denies(claim->zone, now)) {
+    if (!ngx_http_slidewin_memo_may_deny(claim->zone, now)) {
         return 0;
     }
 
     found = 0;
 
-    ngx_http_slidewin_zone_visit(&visit, claim->zone, &claim->key,
-                                 NGX_HTTP_SLIDEWIN_DENIAL);
+    ngx_http_slidewin_zone_open_key(&visit, claim->zone, &claim->key,
+                                    NGX_HTTP_SLIDEWIN_DENIAL);
     ngx_http_slidewin_zone_lock(&visit);
 
-    denial = ngx_http_slidewin_zone_recall(&visit);
+    denial = ngx_http_slidewin_memo_lookup(&visit);
 
     if (denial
-        && ngx_http_slidewin_echo_of(&denial->policy, &claim->policy))
+        && ngx_http_slidewin_same_rule(&denial->rule, &claim->rule))
     {
-        refusal = ngx_http_slidewin_deny_find(denial, claim->cost);
+        refusal = ngx_http_slidewin_deny_cache_slot(denial, claim->cost);
 
         if (refusal->cost == claim->cost && now < refusal->until
             && refusal->due > 0)
         {
-            ngx_http_slidewin_deny_tell(denial, claim, refusal->due, now);
+            ngx_http_slidewin_deny_cache_tell(denial, claim, refusal->due, now);
             found = 1;
         }
     }
@@ -99,7 +100,8 @@ ngx_http_slidewin_deny_recall(ngx_http_slidewin_claim_t *claim)
  */
 
 ngx_uint_t
-ngx_http_slidewin_deny_known(ngx_http_slidewin_claim_t *claim, int64_t pause)
+ngx_http_slidewin_deny_cache_known(ngx_http_slidewin_claim_t *claim,
+    int64_t pause)
 {
     int64_t                       now;
     ngx_uint_t                    known;
@@ -110,22 +112,22 @@ ngx_http_slidewin_deny_known(ngx_http_slidewin_claim_t *claim, int64_t pause)
     now = ngx_http_slidewin_clock_ms();
     known = 0;
 
-    ngx_http_slidewin_zone_visit(&visit, claim->zone, &claim->key,
-                                 NGX_HTTP_SLIDEWIN_DENIAL);
+    ngx_http_slidewin_zone_open_key(&visit, claim->zone, &claim->key,
+                                    NGX_HTTP_SLIDEWIN_DENIAL);
     ngx_http_slidewin_zone_lock(&visit);
 
-    denial = ngx_http_slidewin_deny_open(&visit, claim, now);
+    denial = ngx_http_slidewin_deny_cache_open(&visit, claim, now);
 
     if (denial) {
-        refusal = ngx_http_slidewin_deny_find(denial, claim->cost);
+        refusal = ngx_http_slidewin_deny_cache_slot(denial, claim->cost);
 
         known = now < denial->next_look
                 || (refusal->cost == claim->cost && now < refusal->until);
 
         if (known) {
-            ngx_http_slidewin_deny_tell(denial, claim,
-                              ngx_http_slidewin_deny_due(denial, claim->cost),
-                              now);
+            ngx_http_slidewin_deny_cache_tell(
+                denial, claim,
+                ngx_http_slidewin_deny_cache_due(denial, claim->cost), now);
 
         } else {
             denial->next_look = now + pause;
@@ -144,15 +146,15 @@ ngx_http_slidewin_deny_known(ngx_http_slidewin_claim_t *claim, int64_t pause)
 
 
 static void
-ngx_http_slidewin_deny_tell(ngx_http_slidewin_denial_t *denial,
+ngx_http_slidewin_deny_cache_tell(ngx_http_slidewin_denial_t *denial,
     ngx_http_slidewin_claim_t *claim, int64_t due, int64_t now)
 {
-    ngx_http_slidewin_echo_tell(&denial->echo, &claim->policy, now,
-                                &claim->verdict);
+    ngx_http_slidewin_snapshot_load(&denial->echo, &claim->rule, now,
+                                    &claim->verdict);
 
     claim->counted = 0;
 
-    if (claim->cost > claim->policy.limit) {
+    if (claim->cost > claim->rule.limit) {
         claim->verdict.retry = SW_NEVER;
         return;
     }
@@ -165,7 +167,8 @@ ngx_http_slidewin_deny_tell(ngx_http_slidewin_denial_t *denial,
 /* by the latest answer: a cost waits until there is more than what was left */
 
 static int64_t
-ngx_http_slidewin_deny_due(ngx_http_slidewin_denial_t *denial, int64_t cost)
+ngx_http_slidewin_deny_cache_due(ngx_http_slidewin_denial_t *denial,
+    int64_t cost)
 {
     int64_t                       due;
     ngx_http_slidewin_refusal_t  *refusal;
@@ -175,7 +178,7 @@ ngx_http_slidewin_deny_due(ngx_http_slidewin_denial_t *denial, int64_t cost)
     }
 
     due = denial->echo.at + denial->echo.more;
-    refusal = ngx_http_slidewin_deny_find(denial, cost);
+    refusal = ngx_http_slidewin_deny_cache_slot(denial, cost);
 
     return (refusal->cost == cost && refusal->until)
                ? ngx_max(due, refusal->due) : due;
@@ -183,25 +186,25 @@ ngx_http_slidewin_deny_due(ngx_http_slidewin_denial_t *denial, int64_t cost)
 
 
 static ngx_http_slidewin_denial_t *
-ngx_http_slidewin_deny_open(ngx_http_slidewin_visit_t *visit,
+ngx_http_slidewin_deny_cache_open(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_claim_t *claim, int64_t now)
 {
     ngx_http_slidewin_denial_t  *denial;
 
-    denial = ngx_http_slidewin_zone_recall(visit);
+    denial = ngx_http_slidewin_memo_lookup(visit);
 
     if (denial == NULL) {
-        denial = ngx_http_slidewin_zone_remember(visit,
+        denial = ngx_http_slidewin_memo_insert(visit,
                                           sizeof(ngx_http_slidewin_denial_t),
                                           now);
     }
 
     /* of another rate nothing is known but when it may be looked at */
 
-    if (denial && !ngx_http_slidewin_echo_of(&denial->policy, &claim->policy)) {
+    if (denial && !ngx_http_slidewin_same_rule(&denial->rule, &claim->rule)) {
         ngx_memzero(denial->refusals, sizeof(denial->refusals));
         ngx_memzero(&denial->echo, sizeof(ngx_http_slidewin_echo_t));
-        denial->policy = claim->policy;
+        denial->rule = claim->rule;
     }
 
     return denial;
@@ -209,7 +212,7 @@ ngx_http_slidewin_deny_open(ngx_http_slidewin_visit_t *visit,
 
 
 void
-ngx_http_slidewin_deny_remember(ngx_http_slidewin_claim_t *claim,
+ngx_http_slidewin_deny_cache_insert(ngx_http_slidewin_claim_t *claim,
     int64_t asked, int64_t most)
 {
     int64_t                       now;
@@ -223,20 +226,20 @@ ngx_http_slidewin_deny_remember(ngx_http_slidewin_claim_t *claim,
 
     now = ngx_http_slidewin_clock_ms();
 
-    ngx_http_slidewin_zone_visit(&visit, claim->zone, &claim->key,
-                                 NGX_HTTP_SLIDEWIN_DENIAL);
+    ngx_http_slidewin_zone_open_key(&visit, claim->zone, &claim->key,
+                                    NGX_HTTP_SLIDEWIN_DENIAL);
     ngx_http_slidewin_zone_lock(&visit);
 
-    if (ngx_http_slidewin_zone_changed(&visit, asked)) {
+    if (ngx_http_slidewin_memo_invalidated_since(&visit, asked)) {
         goto done;
     }
 
-    denial = ngx_http_slidewin_deny_open(&visit, claim, now);
+    denial = ngx_http_slidewin_deny_cache_open(&visit, claim, now);
 
     if (denial) {
-        ngx_http_slidewin_echo_keep(&denial->echo, &claim->verdict, now);
+        ngx_http_slidewin_snapshot_save(&denial->echo, &claim->verdict, now);
 
-        refusal = ngx_http_slidewin_deny_find(denial, claim->cost);
+        refusal = ngx_http_slidewin_deny_cache_slot(denial, claim->cost);
 
         refusal->until = 0;
         ngx_memory_barrier();
@@ -258,7 +261,7 @@ ngx_http_slidewin_deny_remember(ngx_http_slidewin_claim_t *claim,
                                             refusal->until));
 
         if (refusal->due) {
-            ngx_http_slidewin_zone_deny(&visit, refusal->until);
+            ngx_http_slidewin_memo_deny_until(&visit, refusal->until);
         }
     }
 
@@ -270,17 +273,17 @@ done:
 
 
 ngx_uint_t
-ngx_http_slidewin_deny_outdated(ngx_http_slidewin_claim_t *claim,
+ngx_http_slidewin_deny_cache_invalidated(ngx_http_slidewin_claim_t *claim,
     int64_t asked)
 {
     ngx_uint_t                 outdated;
     ngx_http_slidewin_visit_t  visit;
 
-    ngx_http_slidewin_zone_visit(&visit, claim->zone, &claim->key,
-                                 NGX_HTTP_SLIDEWIN_DENIAL);
+    ngx_http_slidewin_zone_open_key(&visit, claim->zone, &claim->key,
+                                    NGX_HTTP_SLIDEWIN_DENIAL);
     ngx_http_slidewin_zone_lock(&visit);
 
-    outdated = ngx_http_slidewin_zone_changed(&visit, asked);
+    outdated = ngx_http_slidewin_memo_invalidated_since(&visit, asked);
 
     ngx_http_slidewin_zone_unlock(&visit);
     ngx_http_slidewin_zone_report(&visit, ngx_cycle->log);
@@ -292,7 +295,8 @@ ngx_http_slidewin_deny_outdated(ngx_http_slidewin_claim_t *claim,
 /* that of the cost, or the one to be replaced */
 
 static ngx_http_slidewin_refusal_t *
-ngx_http_slidewin_deny_find(ngx_http_slidewin_denial_t *denial, int64_t cost)
+ngx_http_slidewin_deny_cache_slot(ngx_http_slidewin_denial_t *denial,
+    int64_t cost)
 {
     ngx_uint_t                    i;
     ngx_http_slidewin_refusal_t  *refusal, *first;
@@ -316,21 +320,21 @@ ngx_http_slidewin_deny_find(ngx_http_slidewin_denial_t *denial, int64_t cost)
 
 
 void
-ngx_http_slidewin_deny_forget(ngx_http_slidewin_claim_t *claim)
+ngx_http_slidewin_deny_cache_invalidate(ngx_http_slidewin_claim_t *claim)
 {
     ngx_http_slidewin_visit_t    visit;
     ngx_http_slidewin_denial_t  *denial;
 
-    ngx_http_slidewin_zone_visit(&visit, claim->zone, &claim->key,
-                                 NGX_HTTP_SLIDEWIN_DENIAL);
+    ngx_http_slidewin_zone_open_key(&visit, claim->zone, &claim->key,
+                                    NGX_HTTP_SLIDEWIN_DENIAL);
     ngx_http_slidewin_zone_lock(&visit);
 
-    ngx_http_slidewin_zone_change(&visit, ngx_http_slidewin_clock_us());
+    ngx_http_slidewin_memo_invalidate(&visit, ngx_http_slidewin_clock_us());
 
-    denial = ngx_http_slidewin_zone_recall(&visit);
+    denial = ngx_http_slidewin_memo_lookup(&visit);
 
     if (denial) {
-        ngx_http_slidewin_zone_forget(&visit, &denial->memo);
+        ngx_http_slidewin_memo_delete(&visit, &denial->memo);
     }
 
     ngx_http_slidewin_zone_unlock(&visit);

@@ -4,11 +4,11 @@
 #include <ngx_event.h>
 #include <ngx_http.h>
 
-#include "ngx_http_slidewin_refund.h"
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_deny_cache.h"
-#include "ngx_http_slidewin_snapshot.h"
 #include "ngx_http_slidewin_lease.h"
+#include "ngx_http_slidewin_refund.h"
+#include "ngx_http_slidewin_snapshot.h"
 #include "ngx_http_slidewin_zone.h"
 
 
@@ -34,7 +34,7 @@
 
 typedef struct {
     ngx_http_slidewin_memo_t   memo;
-    sw_policy_t                policy;
+    sw_rule_t                  rule;
     ngx_http_slidewin_echo_t   echo;
     int64_t                    left;
     int64_t                    used;
@@ -58,21 +58,22 @@ typedef struct {
 } ngx_http_slidewin_rest_t;
 
 
-static ngx_http_slidewin_lease_t *ngx_http_slidewin_lease_open(
+static ngx_http_slidewin_lease_t *ngx_http_slidewin_lease_lock(
     ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_claim_t *claim);
-static void ngx_http_slidewin_lease_close(ngx_http_slidewin_visit_t *visit);
-static ngx_uint_t ngx_http_slidewin_lease_of(ngx_http_slidewin_lease_t *lease,
-    ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_store_t *store);
-static int64_t ngx_http_slidewin_lease_span(const sw_policy_t *policy);
-static void ngx_http_slidewin_lease_count(ngx_http_slidewin_visit_t *visit,
+static void ngx_http_slidewin_lease_unlock(ngx_http_slidewin_visit_t *visit);
+static ngx_uint_t ngx_http_slidewin_lease_matches(
+    ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_claim_t *claim,
+    ngx_http_slidewin_store_t *store);
+static int64_t ngx_http_slidewin_lease_ttl(const sw_rule_t *rule);
+static void ngx_http_slidewin_lease_charge(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_claim_t *claim,
     int64_t now);
-static int64_t ngx_http_slidewin_lease_wish(ngx_http_slidewin_lease_t *lease,
-    int64_t cost, int64_t span, int64_t now);
-static void ngx_http_slidewin_lease_end(ngx_http_slidewin_visit_t *visit,
+static int64_t ngx_http_slidewin_lease_next_size(
+    ngx_http_slidewin_lease_t *lease, int64_t cost, int64_t span, int64_t now);
+static void ngx_http_slidewin_lease_drain(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_rest_t *rest);
-static void ngx_http_slidewin_lease_hand_back(ngx_http_slidewin_claim_t *rest,
+static void ngx_http_slidewin_lease_refund(ngx_http_slidewin_claim_t *rest,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_store_t *store);
 static ngx_http_slidewin_lost_t *ngx_http_slidewin_lease_copy(
     ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_memo_t *memo,
@@ -80,8 +81,8 @@ static ngx_http_slidewin_lost_t *ngx_http_slidewin_lease_copy(
 static void ngx_http_slidewin_lease_lost(ngx_http_slidewin_lost_t *lost,
     void *data);
 static void ngx_http_slidewin_lease_timer(ngx_event_t *ev);
-static ngx_uint_t ngx_http_slidewin_lease_see_to(
-    ngx_http_slidewin_policy_t *policy, int64_t now, ngx_uint_t most);
+static ngx_uint_t ngx_http_slidewin_lease_expire(
+    ngx_http_slidewin_policy_t *rule, int64_t now, ngx_uint_t most);
 
 
 ngx_uint_t
@@ -94,7 +95,7 @@ ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_rest_t    rest;
     ngx_http_slidewin_visit_t   visit;
 
-    span = ngx_http_slidewin_lease_span(&claim->policy);
+    span = ngx_http_slidewin_lease_ttl(&claim->rule);
 
     if (span == 0 || claim->key.len > NGX_HTTP_SLIDEWIN_LEASE_KEY_MAX) {
         return 0;
@@ -104,14 +105,16 @@ ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
     taken = 0;
     rest.claim.cost = 0;
 
-    lease = ngx_http_slidewin_lease_open(&visit, claim);
+    lease = ngx_http_slidewin_lease_lock(&visit, claim);
 
-    if (lease == NULL || !ngx_http_slidewin_lease_of(lease, claim, store)) {
+    if (lease == NULL
+        || !ngx_http_slidewin_lease_matches(lease, claim, store))
+    {
         goto done;
     }
 
     if (now < lease->ends && claim->cost <= lease->left) {
-        ngx_http_slidewin_lease_count(&visit, lease, claim, now);
+        ngx_http_slidewin_lease_charge(&visit, lease, claim, now);
         taken = 1;
         goto done;
     }
@@ -120,32 +123,32 @@ ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
         goto done;
     }
 
-    wish = ngx_http_slidewin_lease_wish(lease, claim->cost, span, now);
+    wish = ngx_http_slidewin_lease_next_size(lease, claim->cost, span, now);
 
     if (wish) {
-        most = claim->policy.limit * percent / 100;
+        most = claim->rule.limit * percent / 100;
 
-        claim->ahead = ngx_min(wish, ngx_max(most, 1));
+        claim->prefetch = ngx_min(wish, ngx_max(most, 1));
         lease->asking = now + span;
     }
 
     /* the store hears of what is left before it is asked for more */
 
     if (wish || now >= lease->ends) {
-        ngx_http_slidewin_lease_end(&visit, lease, store, &rest);
+        ngx_http_slidewin_lease_drain(&visit, lease, store, &rest);
     }
 
 done:
 
-    ngx_http_slidewin_lease_close(&visit);
-    ngx_http_slidewin_lease_hand_back(&rest.claim, claim, store);
+    ngx_http_slidewin_lease_unlock(&visit);
+    ngx_http_slidewin_lease_refund(&rest.claim, claim, store);
 
     return taken;
 }
 
 
 static void
-ngx_http_slidewin_lease_count(ngx_http_slidewin_visit_t *visit,
+ngx_http_slidewin_lease_charge(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_claim_t *claim,
     int64_t now)
 {
@@ -155,12 +158,12 @@ ngx_http_slidewin_lease_count(ngx_http_slidewin_visit_t *visit,
     lease->used += claim->cost;
 
     if (lease->left == 0) {
-        ngx_http_slidewin_zone_done(visit, &lease->memo);
+        ngx_http_slidewin_memo_unschedule(visit, &lease->memo);
     }
 
     verdict = &claim->verdict;
 
-    ngx_http_slidewin_echo_tell(&lease->echo, &claim->policy, now, verdict);
+    ngx_http_slidewin_snapshot_load(&lease->echo, &claim->rule, now, verdict);
 
     verdict->admitted = 1;
     verdict->remaining += lease->left;
@@ -178,8 +181,8 @@ ngx_http_slidewin_lease_count(ngx_http_slidewin_visit_t *visit,
  */
 
 static int64_t
-ngx_http_slidewin_lease_wish(ngx_http_slidewin_lease_t *lease, int64_t cost,
-    int64_t span, int64_t now)
+ngx_http_slidewin_lease_next_size(ngx_http_slidewin_lease_t *lease,
+    int64_t cost, int64_t span, int64_t now)
 {
     if (now < lease->asking) {
         return 0;
@@ -198,7 +201,7 @@ ngx_http_slidewin_lease_wish(ngx_http_slidewin_lease_t *lease, int64_t cost,
 
 
 void
-ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
+ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_store_t *store, int64_t asked)
 {
     int64_t                     now, span;
@@ -206,7 +209,7 @@ ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_rest_t    rest;
     ngx_http_slidewin_visit_t   visit;
 
-    span = ngx_http_slidewin_lease_span(&claim->policy);
+    span = ngx_http_slidewin_lease_ttl(&claim->rule);
 
     if (span == 0 || claim->key.len > NGX_HTTP_SLIDEWIN_LEASE_KEY_MAX) {
         return;
@@ -215,26 +218,26 @@ ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
     now = ngx_http_slidewin_clock_ms();
     rest.claim.cost = 0;
 
-    sw_verdict_complete(&claim->verdict, &claim->policy);
+    sw_verdict_complete(&claim->verdict, &claim->rule);
 
-    lease = ngx_http_slidewin_lease_open(&visit, claim);
+    lease = ngx_http_slidewin_lease_lock(&visit, claim);
 
     if (lease == NULL) {
-        lease = ngx_http_slidewin_zone_remember(&visit,
+        lease = ngx_http_slidewin_memo_insert(&visit,
                               offsetof(ngx_http_slidewin_lease_t, key)
                               + claim->key.len, now);
     }
 
     if (lease == NULL) {
-        ngx_http_slidewin_lease_close(&visit);
+        ngx_http_slidewin_lease_unlock(&visit);
 
         /* no memory to keep them in */
 
         rest.claim = *claim;
-        rest.claim.cost = claim->ahead;
-        rest.claim.ahead = 0;
+        rest.claim.cost = claim->prefetch;
+        rest.claim.prefetch = 0;
 
-        ngx_http_slidewin_lease_hand_back(&rest.claim, claim, store);
+        ngx_http_slidewin_lease_refund(&rest.claim, claim, store);
         return;
     }
 
@@ -246,34 +249,36 @@ ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
     /* the client was cleared meanwhile, and what is ahead with it */
 
     if (lease->size == 0 && asked <= lease->ends) {
-        claim->ahead = 0;
+        claim->prefetch = 0;
     }
 
-    if (claim->ahead || !ngx_http_slidewin_lease_of(lease, claim, store)) {
+    if (claim->prefetch
+        || !ngx_http_slidewin_lease_matches(lease, claim, store))
+    {
 
         /* what is left is from another time, and one at a time is enough */
 
-        ngx_http_slidewin_lease_end(&visit, lease, store, &rest);
+        ngx_http_slidewin_lease_drain(&visit, lease, store, &rest);
 
-        lease->policy = claim->policy;
+        lease->rule = claim->rule;
         lease->origin = store->origin;
-        lease->size = claim->ahead;
+        lease->size = claim->prefetch;
         lease->used = 0;
         lease->stamp = claim->verdict.stamp;
-        lease->ends = claim->ahead ? asked + span : 0;
+        lease->ends = claim->prefetch ? asked + span : 0;
         lease->asking = 0;
 
-        ngx_http_slidewin_echo_keep(&lease->echo, &claim->verdict, now);
+        ngx_http_slidewin_snapshot_save(&lease->echo, &claim->verdict, now);
 
-        lease->echo.remaining -= claim->ahead;
-        lease->echo.level += claim->ahead * claim->verdict.scale;
+        lease->echo.remaining -= claim->prefetch;
+        lease->echo.level += claim->prefetch * claim->verdict.scale;
 
         ngx_memory_barrier();
 
-        lease->left = claim->ahead;
+        lease->left = claim->prefetch;
 
         if (lease->left) {
-            ngx_http_slidewin_zone_due(&visit, &lease->memo);
+            ngx_http_slidewin_memo_schedule(&visit, &lease->memo);
         }
 
     } else if (lease->size && now >= lease->ends + span) {
@@ -286,36 +291,36 @@ ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_zone_keep(&visit, &lease->memo,
                                 ngx_max(now, lease->ends) + span);
 
-    ngx_http_slidewin_lease_close(&visit);
-    ngx_http_slidewin_lease_hand_back(&rest.claim, claim, store);
+    ngx_http_slidewin_lease_unlock(&visit);
+    ngx_http_slidewin_lease_refund(&rest.claim, claim, store);
 }
 
 
 ngx_uint_t
-ngx_http_slidewin_lease_return(ngx_http_slidewin_claim_t *claim,
+ngx_http_slidewin_lease_put_back(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_store_t *store)
 {
     ngx_uint_t                  returned;
     ngx_http_slidewin_lease_t  *lease;
     ngx_http_slidewin_visit_t   visit;
 
-    lease = ngx_http_slidewin_lease_open(&visit, claim);
+    lease = ngx_http_slidewin_lease_lock(&visit, claim);
 
     returned = lease && lease->stamp == claim->verdict.stamp
                && lease->used >= claim->cost
                && ngx_http_slidewin_clock_ms() < lease->ends
-               && ngx_http_slidewin_lease_of(lease, claim, store);
+               && ngx_http_slidewin_lease_matches(lease, claim, store);
 
     if (returned) {
         lease->used -= claim->cost;
         lease->left += claim->cost;
 
         if (lease->memo.queue.next == NULL) {
-            ngx_http_slidewin_zone_due(&visit, &lease->memo);
+            ngx_http_slidewin_memo_schedule(&visit, &lease->memo);
         }
     }
 
-    ngx_http_slidewin_lease_close(&visit);
+    ngx_http_slidewin_lease_unlock(&visit);
 
     return returned;
 }
@@ -329,11 +334,11 @@ ngx_http_slidewin_lease_forget(ngx_http_slidewin_claim_t *claim)
     ngx_http_slidewin_lease_t  *lease;
     ngx_http_slidewin_visit_t   visit;
 
-    lease = ngx_http_slidewin_lease_open(&visit, claim);
+    lease = ngx_http_slidewin_lease_lock(&visit, claim);
 
     if (lease) {
         lease->left = 0;
-        ngx_http_slidewin_zone_done(&visit, &lease->memo);
+        ngx_http_slidewin_memo_unschedule(&visit, &lease->memo);
 
         lease->size = 0;
         lease->ends = ngx_http_slidewin_clock_ms();
@@ -341,24 +346,24 @@ ngx_http_slidewin_lease_forget(ngx_http_slidewin_claim_t *claim)
         lease->asking = 0;
     }
 
-    ngx_http_slidewin_lease_close(&visit);
+    ngx_http_slidewin_lease_unlock(&visit);
 }
 
 
 static ngx_http_slidewin_lease_t *
-ngx_http_slidewin_lease_open(ngx_http_slidewin_visit_t *visit,
+ngx_http_slidewin_lease_lock(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_claim_t *claim)
 {
-    ngx_http_slidewin_zone_visit(visit, claim->zone, &claim->key,
-                                 NGX_HTTP_SLIDEWIN_LEASE);
+    ngx_http_slidewin_zone_open_key(visit, claim->zone, &claim->key,
+                                    NGX_HTTP_SLIDEWIN_LEASE);
     ngx_http_slidewin_zone_lock(visit);
 
-    return ngx_http_slidewin_zone_recall(visit);
+    return ngx_http_slidewin_memo_lookup(visit);
 }
 
 
 static void
-ngx_http_slidewin_lease_close(ngx_http_slidewin_visit_t *visit)
+ngx_http_slidewin_lease_unlock(ngx_http_slidewin_visit_t *visit)
 {
     ngx_http_slidewin_zone_unlock(visit);
     ngx_http_slidewin_zone_report(visit, ngx_cycle->log);
@@ -368,20 +373,20 @@ ngx_http_slidewin_lease_close(ngx_http_slidewin_visit_t *visit)
 /* a reload may have changed the limit, or where it counts */
 
 static ngx_uint_t
-ngx_http_slidewin_lease_of(ngx_http_slidewin_lease_t *lease,
+ngx_http_slidewin_lease_matches(ngx_http_slidewin_lease_t *lease,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_store_t *store)
 {
     return lease->origin == store->origin
-           && ngx_http_slidewin_echo_of(&lease->policy, &claim->policy);
+           && ngx_http_slidewin_same_rule(&lease->rule, &claim->rule);
 }
 
 
 /* the longer units are held, the later the limit hears of their use */
 
 static int64_t
-ngx_http_slidewin_lease_span(const sw_policy_t *policy)
+ngx_http_slidewin_lease_ttl(const sw_rule_t *rule)
 {
-    return ngx_min(policy->window / NGX_HTTP_SLIDEWIN_LEASE_PART,
+    return ngx_min(rule->window / NGX_HTTP_SLIDEWIN_LEASE_PART,
                    NGX_HTTP_SLIDEWIN_LEASE_MAX);
 }
 
@@ -389,7 +394,7 @@ ngx_http_slidewin_lease_span(const sw_policy_t *policy)
 /* what another store has counted is not for this one to take back */
 
 static void
-ngx_http_slidewin_lease_end(ngx_http_slidewin_visit_t *visit,
+ngx_http_slidewin_lease_drain(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_rest_t *rest)
 {
@@ -397,14 +402,14 @@ ngx_http_slidewin_lease_end(ngx_http_slidewin_visit_t *visit,
 
     /* also if nothing is left: who used the last of it may have died */
 
-    ngx_http_slidewin_zone_done(visit, &lease->memo);
+    ngx_http_slidewin_memo_unschedule(visit, &lease->memo);
 
     if (lease->left == 0) {
         return;
     }
 
     rest->claim.cost = (lease->origin == store->origin) ? lease->left : 0;
-    rest->claim.policy = lease->policy;
+    rest->claim.rule = lease->rule;
     rest->claim.verdict.stamp = lease->stamp;
     rest->claim.key.len = lease->key_len;
     rest->claim.key.data = rest->key;
@@ -415,7 +420,7 @@ ngx_http_slidewin_lease_end(ngx_http_slidewin_visit_t *visit,
 
 
 static void
-ngx_http_slidewin_lease_hand_back(ngx_http_slidewin_claim_t *rest,
+ngx_http_slidewin_lease_refund(ngx_http_slidewin_claim_t *rest,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_store_t *store)
 {
     if (rest->cost == 0) {
@@ -425,18 +430,18 @@ ngx_http_slidewin_lease_hand_back(ngx_http_slidewin_claim_t *rest,
     rest->zone = claim->zone;
     rest->name = claim->name;
 
-    ngx_http_slidewin_deny_forget(rest);
-    ngx_http_slidewin_give_back(store, rest);
+    ngx_http_slidewin_deny_cache_invalidate(rest);
+    ngx_http_slidewin_refund(store, rest);
 }
 
 
 void
-ngx_http_slidewin_lease_watch(ngx_http_slidewin_policy_t *policy)
+ngx_http_slidewin_lease_start(ngx_http_slidewin_policy_t *policy)
 {
     int64_t       span;
     ngx_event_t  *ev;
 
-    span = policy->rate ? 0 : ngx_http_slidewin_lease_span(&policy->limits);
+    span = policy->rate ? 0 : ngx_http_slidewin_lease_ttl(&policy->rule);
 
     policy->lease_watch = ngx_max(span, NGX_HTTP_SLIDEWIN_LEASE_WATCH);
 
@@ -449,7 +454,7 @@ ngx_http_slidewin_lease_watch(ngx_http_slidewin_policy_t *policy)
 
     ngx_add_timer(ev, policy->lease_watch);
 
-    ngx_http_slidewin_zone_enter(policy->zone);
+    ngx_http_slidewin_zone_ref(policy->zone);
     ngx_http_slidewin_zone_on_lost(policy->zone, ngx_http_slidewin_lease_copy,
                                    ngx_http_slidewin_lease_lost, policy);
 }
@@ -470,8 +475,8 @@ ngx_http_slidewin_lease_copy(ngx_http_slidewin_visit_t *visit,
         return NULL;
     }
 
-    ngx_http_slidewin_lease_end(visit, (ngx_http_slidewin_lease_t *) memo,
-                                policy->store, rest);
+    ngx_http_slidewin_lease_drain(visit, (ngx_http_slidewin_lease_t *) memo,
+                                  policy->store, rest);
 
     return &rest->lost;
 }
@@ -490,7 +495,7 @@ ngx_http_slidewin_lease_lost(ngx_http_slidewin_lost_t *lost, void *data)
     claim.zone = policy->zone;
     claim.name = policy->name;
 
-    ngx_http_slidewin_lease_hand_back(&rest->claim, &claim, policy->store);
+    ngx_http_slidewin_lease_refund(&rest->claim, &claim, policy->store);
 
     ngx_free(rest);
 }
@@ -499,10 +504,10 @@ ngx_http_slidewin_lease_lost(ngx_http_slidewin_lost_t *lost, void *data)
 /* the last one waits for no lease to end, nor for Redis */
 
 void
-ngx_http_slidewin_lease_leave(ngx_http_slidewin_policy_t *policy)
+ngx_http_slidewin_lease_stop(ngx_http_slidewin_policy_t *policy)
 {
-    if (ngx_http_slidewin_zone_leave(policy->zone)) {
-        (void) ngx_http_slidewin_lease_see_to(policy, INT64_MAX,
+    if (ngx_http_slidewin_zone_unref(policy->zone)) {
+        (void) ngx_http_slidewin_lease_expire(policy, INT64_MAX,
                                               NGX_HTTP_SLIDEWIN_LEASE_LEFT);
     }
 }
@@ -526,7 +531,7 @@ ngx_http_slidewin_lease_timer(ngx_event_t *ev)
 
     policy = ev->data;
 
-    more = ngx_http_slidewin_lease_see_to(policy, ngx_http_slidewin_clock_ms(),
+    more = ngx_http_slidewin_lease_expire(policy, ngx_http_slidewin_clock_ms(),
                                           NGX_HTTP_SLIDEWIN_LEASE_ENDED);
 
     ngx_add_timer(ev, more ? NGX_HTTP_SLIDEWIN_LEASE_MORE
@@ -537,7 +542,7 @@ ngx_http_slidewin_lease_timer(ngx_event_t *ev)
 /* whether there may be more of them */
 
 static ngx_uint_t
-ngx_http_slidewin_lease_see_to(ngx_http_slidewin_policy_t *policy,
+ngx_http_slidewin_lease_expire(ngx_http_slidewin_policy_t *policy,
     int64_t now, ngx_uint_t most)
 {
     ngx_uint_t                  n, ended;
@@ -551,24 +556,24 @@ ngx_http_slidewin_lease_see_to(ngx_http_slidewin_policy_t *policy,
 
     for (n = 0; n < most; n++) {
 
-        ngx_http_slidewin_zone_attend(&visit, policy->zone);
+        ngx_http_slidewin_zone_open(&visit, policy->zone);
         ngx_http_slidewin_zone_lock(&visit);
 
         rest.claim.cost = 0;
-        lease = ngx_http_slidewin_zone_first(&visit);
+        lease = ngx_http_slidewin_memo_next_due(&visit);
         ended = (lease && lease->ends <= now);
 
         if (ended) {
-            ngx_http_slidewin_lease_end(&visit, lease, policy->store, &rest);
+            ngx_http_slidewin_lease_drain(&visit, lease, policy->store, &rest);
         }
 
-        ngx_http_slidewin_lease_close(&visit);
+        ngx_http_slidewin_lease_unlock(&visit);
 
         if (!ended) {
             return 0;
         }
 
-        ngx_http_slidewin_lease_hand_back(&rest.claim, &claim, policy->store);
+        ngx_http_slidewin_lease_refund(&rest.claim, &claim, policy->store);
     }
 
     return 1;

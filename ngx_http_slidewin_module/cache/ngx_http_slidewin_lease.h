@@ -21,18 +21,18 @@ ngx_uint_t ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_store_t *store, int64_t percent);
 
 /* the store has counted the claim, and what is ahead, asked at that time */
-void ngx_http_slidewin_lease_renew(ngx_http_slidewin_claim_t *claim,
+void ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_store_t *store, int64_t asked);
 
 /* whether a claim that was taken from a lease could be put back there */
-ngx_uint_t ngx_http_slidewin_lease_return(ngx_http_slidewin_claim_t *claim,
+ngx_uint_t ngx_http_slidewin_lease_put_back(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_store_t *store);
 
 void ngx_http_slidewin_lease_forget(ngx_http_slidewin_claim_t *claim);
 
 /* a worker's: sees to leases that have ended, until it leaves */
-void ngx_http_slidewin_lease_watch(ngx_http_slidewin_policy_t *policy);
-void ngx_http_slidewin_lease_leave(ngx_http_slidewin_policy_t *policy);
+void ngx_http_slidewin_lease_start(ngx_http_slidewin_policy_t *policy);
+void ngx_http_slidewin_lease_stop(ngx_http_slidewin_policy_t *policy);
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_LEASE_H_INCLUDED_ */

@@ -22,7 +22,7 @@ typedef struct {
 
 
 static ngx_inline void
-ngx_http_slidewin_echo_keep(ngx_http_slidewin_echo_t *echo,
+ngx_http_slidewin_snapshot_save(ngx_http_slidewin_echo_t *echo,
     const sw_verdict_t *verdict, int64_t now)
 {
     echo->at = now;
@@ -34,8 +34,8 @@ ngx_http_slidewin_echo_keep(ngx_http_slidewin_echo_t *echo,
 
 
 static ngx_inline void
-ngx_http_slidewin_echo_tell(const ngx_http_slidewin_echo_t *echo,
-    const sw_policy_t *policy, int64_t now, sw_verdict_t *verdict)
+ngx_http_slidewin_snapshot_load(const ngx_http_slidewin_echo_t *echo,
+    const sw_rule_t *rule, int64_t now, sw_verdict_t *verdict)
 {
     int64_t  gone;
 
@@ -47,12 +47,12 @@ ngx_http_slidewin_echo_tell(const ngx_http_slidewin_echo_t *echo,
     verdict->more = ngx_max(echo->more - gone, 0);
     verdict->reset = ngx_max(echo->reset - gone, 0);
     verdict->level = echo->level;
-    verdict->scale = (policy->algorithm == SW_COUNTER) ? policy->window : 1;
+    verdict->scale = (rule->algorithm == SW_COUNTER) ? rule->window : 1;
 }
 
 
 static ngx_inline ngx_uint_t
-ngx_http_slidewin_echo_of(const sw_policy_t *one, const sw_policy_t *two)
+ngx_http_slidewin_same_rule(const sw_rule_t *one, const sw_rule_t *two)
 {
     return one->algorithm == two->algorithm && one->limit == two->limit
            && one->window == two->window && one->slices == two->slices;

@@ -27,9 +27,9 @@ static char *ngx_http_slidewin_retry_jitter(ngx_conf_t *cf,
 static char *ngx_http_slidewin_client_prefix(ngx_conf_t *cf,
     ngx_command_t *cmd, void *conf);
 
-static ngx_http_slidewin_policy_t *ngx_http_slidewin_find_policy(
+static ngx_http_slidewin_policy_t *ngx_http_slidewin_conf_find_policy(
     ngx_http_slidewin_main_conf_t *smcf, ngx_str_t *name);
-static ngx_http_slidewin_store_t *ngx_http_slidewin_find_store(
+static ngx_http_slidewin_store_t *ngx_http_slidewin_conf_find_store(
     ngx_http_slidewin_main_conf_t *smcf, ngx_str_t *name);
 
 
@@ -49,7 +49,7 @@ ngx_command_t  ngx_http_slidewin_commands[] = {
 
     { ngx_string("slidewin_zone"),
       NGX_HTTP_MAIN_CONF|NGX_CONF_2MORE,
-      ngx_http_slidewin_policy_directive,
+      ngx_http_slidewin_conf_zone,
       NGX_HTTP_MAIN_CONF_OFFSET,
       0,
       NULL },
@@ -57,7 +57,7 @@ ngx_command_t  ngx_http_slidewin_commands[] = {
     { ngx_string("slidewin"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF
                         |NGX_HTTP_LIF_CONF|NGX_CONF_1MORE,
-      ngx_http_slidewin_limit_directive,
+      ngx_http_slidewin_conf_limit,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
@@ -320,7 +320,7 @@ ngx_http_slidewin_client_prefix(ngx_conf_t *cf, ngx_command_t *cmd,
 
 
 static ngx_http_slidewin_policy_t *
-ngx_http_slidewin_find_policy(ngx_http_slidewin_main_conf_t *smcf,
+ngx_http_slidewin_conf_find_policy(ngx_http_slidewin_main_conf_t *smcf,
     ngx_str_t *name)
 {
     ngx_uint_t                    i;
@@ -339,7 +339,7 @@ ngx_http_slidewin_find_policy(ngx_http_slidewin_main_conf_t *smcf,
 
 
 static ngx_http_slidewin_store_t *
-ngx_http_slidewin_find_store(ngx_http_slidewin_main_conf_t *smcf,
+ngx_http_slidewin_conf_find_store(ngx_http_slidewin_main_conf_t *smcf,
     ngx_str_t *name)
 {
     ngx_uint_t                   i;
@@ -366,7 +366,7 @@ ngx_http_slidewin_conf_add_store(ngx_conf_t *cf,
 
     smcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_slidewin_module);
 
-    if (ngx_http_slidewin_find_store(smcf, &store->name)) {
+    if (ngx_http_slidewin_conf_find_store(smcf, &store->name)) {
         return "is duplicate";
     }
 
@@ -396,8 +396,8 @@ ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
 
     for (i = 0; i < smcf->policies.nelts; i++) {
         policy = policies[i];
-        policy->store = ngx_http_slidewin_find_store(smcf,
-                                                     &policy->store_ref.name);
+        policy->store = ngx_http_slidewin_conf_find_store(
+                            smcf, &policy->store_ref.name);
 
         if (policy->store == NULL && policy->store_ref.name.len) {
 
@@ -430,15 +430,15 @@ ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
 
         /* a log that finds no memory is stricter than it should be */
 
-        if (policy->store->local && policy->limits.algorithm == SW_LOG
+        if (policy->store->local && policy->rule.algorithm == SW_LOG
             && policy->rate == NULL
-            && policy->limits.limit
+            && policy->rule.limit
                > (int64_t) (policy->size / 2 / sizeof(sw_log_entry_t)))
         {
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
                           "zone \"%V\" is too small, the log of one client "
                           "may take %LK in %V:%ui", &policy->zone_ref.name,
-                          policy->limits.limit
+                          policy->rule.limit
                           * (int64_t) sizeof(sw_log_entry_t) / 1024 + 1,
                           &policy->zone_ref.file, policy->zone_ref.line);
             return NGX_ERROR;
@@ -448,7 +448,7 @@ ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
     limits = smcf->limits.elts;
 
     for (i = 0; i < smcf->limits.nelts; i++) {
-        limits[i]->policy = ngx_http_slidewin_find_policy(smcf,
+        limits[i]->policy = ngx_http_slidewin_conf_find_policy(smcf,
                                                   &limits[i]->policy_ref.name);
         if (limits[i]->policy == NULL) {
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0,

@@ -55,8 +55,8 @@ typedef struct {
     size_t                         size;
     ngx_http_complex_value_t       key;
     ngx_int_t                      variable;   /* if it is the whole key */
-    ngx_http_complex_value_t      *rate;       /* NULL: as in limits */
-    sw_policy_t                    limits;
+    ngx_http_complex_value_t      *rate;       /* NULL: as in the rule */
+    sw_rule_t                      rule;
     ngx_http_slidewin_zone_t      *zone;
     ngx_http_slidewin_store_t     *store;
     ngx_http_slidewin_ref_t        store_ref;
@@ -128,9 +128,9 @@ char *ngx_http_slidewin_merge_loc_conf(ngx_conf_t *cf, void *parent,
     void *child);
 
 /* slidewin_zone and slidewin */
-char *ngx_http_slidewin_policy_directive(ngx_conf_t *cf, ngx_command_t *cmd,
+char *ngx_http_slidewin_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
-char *ngx_http_slidewin_limit_directive(ngx_conf_t *cf, ngx_command_t *cmd,
+char *ngx_http_slidewin_conf_limit(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
 /* a store by name, for store=NAME; an empty name is the default store */

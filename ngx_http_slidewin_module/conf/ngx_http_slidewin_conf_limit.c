@@ -12,41 +12,42 @@
 #define NGX_HTTP_SLIDEWIN_DELAY_MAX  3600000
 
 
-static char *ngx_http_slidewin_limit_zone(ngx_conf_t *cf, ngx_str_t *arg,
+static char *ngx_http_slidewin_conf_limit_zone(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_limit_cost(ngx_conf_t *cf, ngx_str_t *arg,
+static char *ngx_http_slidewin_conf_limit_cost(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_limit_count(ngx_conf_t *cf, ngx_str_t *arg,
+static char *ngx_http_slidewin_conf_limit_count(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_limit_reset(ngx_conf_t *cf, ngx_str_t *arg,
+static char *ngx_http_slidewin_conf_limit_reset(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_limit_statuses(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, sw_statuses_t **set);
-static char *ngx_http_slidewin_limit_delay(ngx_conf_t *cf, ngx_str_t *arg,
+static char *ngx_http_slidewin_conf_limit_statuses(ngx_conf_t *cf,
+    ngx_str_t *arg, ngx_str_t *value, sw_statuses_t **set);
+static char *ngx_http_slidewin_conf_limit_delay(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_limit_if(ngx_conf_t *cf, ngx_str_t *arg,
+static char *ngx_http_slidewin_conf_limit_if(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_limit_headers(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_limit_dry_run(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_conf_limit_headers(ngx_conf_t *cf,
+    ngx_str_t *arg, ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_conf_limit_dry_run(ngx_conf_t *cf,
+    ngx_str_t *arg, ngx_str_t *value, void *conf);
 
 
-static const ngx_http_slidewin_param_t  ngx_http_slidewin_limit_params[] = {
-    { ngx_string("zone="), ngx_http_slidewin_limit_zone },
-    { ngx_string("cost="), ngx_http_slidewin_limit_cost },
-    { ngx_string("count="), ngx_http_slidewin_limit_count },
-    { ngx_string("reset="), ngx_http_slidewin_limit_reset },
-    { ngx_string("delay="), ngx_http_slidewin_limit_delay },
-    { ngx_string("if="), ngx_http_slidewin_limit_if },
-    { ngx_string("headers="), ngx_http_slidewin_limit_headers },
-    { ngx_string("dry_run"), ngx_http_slidewin_limit_dry_run },
+static const ngx_http_slidewin_param_t
+    ngx_http_slidewin_conf_limit_params[] = {
+    { ngx_string("zone="), ngx_http_slidewin_conf_limit_zone },
+    { ngx_string("cost="), ngx_http_slidewin_conf_limit_cost },
+    { ngx_string("count="), ngx_http_slidewin_conf_limit_count },
+    { ngx_string("reset="), ngx_http_slidewin_conf_limit_reset },
+    { ngx_string("delay="), ngx_http_slidewin_conf_limit_delay },
+    { ngx_string("if="), ngx_http_slidewin_conf_limit_if },
+    { ngx_string("headers="), ngx_http_slidewin_conf_limit_headers },
+    { ngx_string("dry_run"), ngx_http_slidewin_conf_limit_dry_run },
     { ngx_null_string, NULL }
 };
 
 
 char *
-ngx_http_slidewin_limit_directive(ngx_conf_t *cf, ngx_command_t *cmd,
+ngx_http_slidewin_conf_limit(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf)
 {
     ngx_http_slidewin_loc_conf_t  *slcf = conf;
@@ -85,7 +86,8 @@ ngx_http_slidewin_limit_directive(ngx_conf_t *cf, ngx_command_t *cmd,
 
     limit->cost = 1;
 
-    rv = ngx_http_slidewin_params_set(cf, 1, ngx_http_slidewin_limit_params,
+    rv = ngx_http_slidewin_params_set(cf, 1,
+                                      ngx_http_slidewin_conf_limit_params,
                                       limit);
     if (rv != NGX_CONF_OK) {
         return rv;
@@ -159,8 +161,8 @@ ngx_http_slidewin_limit_directive(ngx_conf_t *cf, ngx_command_t *cmd,
 
 
 static char *
-ngx_http_slidewin_limit_zone(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
-    void *conf)
+ngx_http_slidewin_conf_limit_zone(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
 {
     ngx_http_slidewin_limit_t  *limit = conf;
 
@@ -178,8 +180,8 @@ ngx_http_slidewin_limit_zone(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
 
 
 static char *
-ngx_http_slidewin_limit_cost(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
-    void *conf)
+ngx_http_slidewin_conf_limit_cost(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
 {
     ngx_http_slidewin_limit_t  *limit = conf;
 
@@ -203,27 +205,27 @@ ngx_http_slidewin_limit_cost(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
 
 
 static char *
-ngx_http_slidewin_limit_count(ngx_conf_t *cf, ngx_str_t *arg,
+ngx_http_slidewin_conf_limit_count(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf)
 {
     ngx_http_slidewin_limit_t  *limit = conf;
 
-    return ngx_http_slidewin_limit_statuses(cf, arg, value, &limit->count);
+    return ngx_http_slidewin_conf_limit_statuses(cf, arg, value, &limit->count);
 }
 
 
 static char *
-ngx_http_slidewin_limit_reset(ngx_conf_t *cf, ngx_str_t *arg,
+ngx_http_slidewin_conf_limit_reset(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf)
 {
     ngx_http_slidewin_limit_t  *limit = conf;
 
-    return ngx_http_slidewin_limit_statuses(cf, arg, value, &limit->reset);
+    return ngx_http_slidewin_conf_limit_statuses(cf, arg, value, &limit->reset);
 }
 
 
 static char *
-ngx_http_slidewin_limit_statuses(ngx_conf_t *cf, ngx_str_t *arg,
+ngx_http_slidewin_conf_limit_statuses(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, sw_statuses_t **set)
 {
     *set = ngx_palloc(cf->pool, sizeof(sw_statuses_t));
@@ -245,7 +247,7 @@ ngx_http_slidewin_limit_statuses(ngx_conf_t *cf, ngx_str_t *arg,
 
 
 static char *
-ngx_http_slidewin_limit_delay(ngx_conf_t *cf, ngx_str_t *arg,
+ngx_http_slidewin_conf_limit_delay(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf)
 {
     ngx_http_slidewin_limit_t  *limit = conf;
@@ -277,8 +279,8 @@ ngx_http_slidewin_limit_delay(ngx_conf_t *cf, ngx_str_t *arg,
 /* text without a variable would be a forgotten "$" */
 
 static char *
-ngx_http_slidewin_limit_if(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
-    void *conf)
+ngx_http_slidewin_conf_limit_if(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
 {
     ngx_http_slidewin_limit_t  *limit = conf;
 
@@ -296,7 +298,7 @@ ngx_http_slidewin_limit_if(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
 
 
 static char *
-ngx_http_slidewin_limit_headers(ngx_conf_t *cf, ngx_str_t *arg,
+ngx_http_slidewin_conf_limit_headers(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf)
 {
     ngx_http_slidewin_limit_t  *limit = conf;
@@ -315,7 +317,7 @@ ngx_http_slidewin_limit_headers(ngx_conf_t *cf, ngx_str_t *arg,
 
 
 static char *
-ngx_http_slidewin_limit_dry_run(ngx_conf_t *cf, ngx_str_t *arg,
+ngx_http_slidewin_conf_limit_dry_run(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf)
 {
     ngx_http_slidewin_limit_t  *limit = conf;

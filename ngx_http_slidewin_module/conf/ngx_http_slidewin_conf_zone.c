@@ -22,37 +22,37 @@ typedef struct {
 } ngx_http_slidewin_policy_args_t;
 
 
-static ngx_int_t ngx_http_slidewin_policy_variable(ngx_conf_t *cf,
+static ngx_int_t ngx_http_slidewin_conf_zone_variable(ngx_conf_t *cf,
     ngx_http_complex_value_t *key);
-static char *ngx_http_slidewin_policy_name(ngx_conf_t *cf, ngx_str_t *arg,
+static char *ngx_http_slidewin_conf_zone_name(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_policy_rate(ngx_conf_t *cf, ngx_str_t *arg,
+static char *ngx_http_slidewin_conf_zone_rate(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_policy_algorithm(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_policy_slices(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_policy_store(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_policy_on_error(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_policy_lease(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_policy_deny_cache(ngx_conf_t *cf,
+static char *ngx_http_slidewin_conf_zone_algorithm(ngx_conf_t *cf,
     ngx_str_t *arg, ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_policy_check(ngx_conf_t *cf,
+static char *ngx_http_slidewin_conf_zone_slices(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_conf_zone_store(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_conf_zone_on_error(ngx_conf_t *cf,
+    ngx_str_t *arg, ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_conf_zone_lease(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_conf_zone_deny_cache(ngx_conf_t *cf,
+    ngx_str_t *arg, ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_conf_zone_check(ngx_conf_t *cf,
     ngx_http_slidewin_policy_args_t *args);
 
 
-static const ngx_http_slidewin_param_t  ngx_http_slidewin_policy_params[] = {
-    { ngx_string("zone="), ngx_http_slidewin_policy_name },
-    { ngx_string("rate="), ngx_http_slidewin_policy_rate },
-    { ngx_string("algorithm="), ngx_http_slidewin_policy_algorithm },
-    { ngx_string("slices="), ngx_http_slidewin_policy_slices },
-    { ngx_string("store="), ngx_http_slidewin_policy_store },
-    { ngx_string("on_error="), ngx_http_slidewin_policy_on_error },
-    { ngx_string("lease="), ngx_http_slidewin_policy_lease },
-    { ngx_string("deny_cache="), ngx_http_slidewin_policy_deny_cache },
+static const ngx_http_slidewin_param_t  ngx_http_slidewin_conf_zone_params[] = {
+    { ngx_string("zone="), ngx_http_slidewin_conf_zone_name },
+    { ngx_string("rate="), ngx_http_slidewin_conf_zone_rate },
+    { ngx_string("algorithm="), ngx_http_slidewin_conf_zone_algorithm },
+    { ngx_string("slices="), ngx_http_slidewin_conf_zone_slices },
+    { ngx_string("store="), ngx_http_slidewin_conf_zone_store },
+    { ngx_string("on_error="), ngx_http_slidewin_conf_zone_on_error },
+    { ngx_string("lease="), ngx_http_slidewin_conf_zone_lease },
+    { ngx_string("deny_cache="), ngx_http_slidewin_conf_zone_deny_cache },
     { ngx_null_string, NULL }
 };
 
@@ -66,7 +66,7 @@ static const ngx_str_t  ngx_http_slidewin_algorithms[] = {
 
 
 char *
-ngx_http_slidewin_policy_directive(ngx_conf_t *cf, ngx_command_t *cmd,
+ngx_http_slidewin_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf)
 {
     ngx_http_slidewin_main_conf_t  *smcf = conf;
@@ -93,8 +93,8 @@ ngx_http_slidewin_policy_directive(ngx_conf_t *cf, ngx_command_t *cmd,
         return NGX_CONF_ERROR;
     }
 
-    policy->limits.algorithm = SW_COUNTER;
-    policy->limits.slices = SW_SLICES;
+    policy->rule.algorithm = SW_COUNTER;
+    policy->rule.slices = SW_SLICES;
     policy->share = 100;
     policy->deny_cache = NGX_CONF_UNSET;
 
@@ -111,18 +111,18 @@ ngx_http_slidewin_policy_directive(ngx_conf_t *cf, ngx_command_t *cmd,
         return NGX_CONF_ERROR;
     }
 
-    policy->variable = ngx_http_slidewin_policy_variable(cf, &policy->key);
+    policy->variable = ngx_http_slidewin_conf_zone_variable(cf, &policy->key);
 
     ngx_memzero(&args, sizeof(ngx_http_slidewin_policy_args_t));
     args.policy = policy;
 
-    rv = ngx_http_slidewin_params_set(cf, 2, ngx_http_slidewin_policy_params,
+    rv = ngx_http_slidewin_params_set(cf, 2, ngx_http_slidewin_conf_zone_params,
                                       &args);
     if (rv != NGX_CONF_OK) {
         return rv;
     }
 
-    rv = ngx_http_slidewin_policy_check(cf, &args);
+    rv = ngx_http_slidewin_conf_zone_check(cf, &args);
     if (rv != NGX_CONF_OK) {
         return rv;
     }
@@ -149,7 +149,7 @@ ngx_http_slidewin_policy_directive(ngx_conf_t *cf, ngx_command_t *cmd,
 /* of "$name", and not of "$name/$other" */
 
 static ngx_int_t
-ngx_http_slidewin_policy_variable(ngx_conf_t *cf,
+ngx_http_slidewin_conf_zone_variable(ngx_conf_t *cf,
     ngx_http_complex_value_t *key)
 {
     ngx_int_t                   index;
@@ -170,8 +170,8 @@ ngx_http_slidewin_policy_variable(ngx_conf_t *cf,
 
 
 static char *
-ngx_http_slidewin_policy_name(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
-    void *conf)
+ngx_http_slidewin_conf_zone_name(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
 {
     ngx_http_slidewin_policy_args_t  *args = conf;
 
@@ -250,8 +250,8 @@ invalid_size:
 
 
 static char *
-ngx_http_slidewin_policy_rate(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
-    void *conf)
+ngx_http_slidewin_conf_zone_rate(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
 {
     ngx_http_slidewin_policy_args_t  *args = conf;
 
@@ -266,7 +266,7 @@ ngx_http_slidewin_policy_rate(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
     }
 
     if (sw_parse_rate((char *) value->data, value->len,
-                      &policy->limits.limit, &policy->limits.window)
+                      &policy->rule.limit, &policy->rule.window)
         != SW_OK)
     {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
@@ -281,7 +281,7 @@ ngx_http_slidewin_policy_rate(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
 
 
 static char *
-ngx_http_slidewin_policy_algorithm(ngx_conf_t *cf, ngx_str_t *arg,
+ngx_http_slidewin_conf_zone_algorithm(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf)
 {
     ngx_http_slidewin_policy_args_t  *args = conf;
@@ -295,7 +295,7 @@ ngx_http_slidewin_policy_algorithm(ngx_conf_t *cf, ngx_str_t *arg,
         if (ngx_http_slidewin_str_eq(value,
                               &ngx_http_slidewin_algorithms[i]))
         {
-            args->policy->limits.algorithm = i;
+            args->policy->rule.algorithm = i;
             return NGX_CONF_OK;
         }
     }
@@ -309,15 +309,15 @@ ngx_http_slidewin_policy_algorithm(ngx_conf_t *cf, ngx_str_t *arg,
 
 
 static char *
-ngx_http_slidewin_policy_slices(ngx_conf_t *cf, ngx_str_t *arg,
+ngx_http_slidewin_conf_zone_slices(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf)
 {
     ngx_http_slidewin_policy_args_t  *args = conf;
 
     if (sw_parse_count((char *) value->data, value->len, SW_SLICES_MAX,
-                       &args->policy->limits.slices)
+                       &args->policy->rule.slices)
         != SW_OK
-        || args->policy->limits.slices == 0)
+        || args->policy->rule.slices == 0)
     {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid slices \"%V\" in \"slidewin_zone\" "
@@ -333,8 +333,8 @@ ngx_http_slidewin_policy_slices(ngx_conf_t *cf, ngx_str_t *arg,
 
 
 static char *
-ngx_http_slidewin_policy_store(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
-    void *conf)
+ngx_http_slidewin_conf_zone_store(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
 {
     ngx_http_slidewin_policy_args_t  *args = conf;
 
@@ -353,7 +353,7 @@ ngx_http_slidewin_policy_store(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
 
 
 static char *
-ngx_http_slidewin_policy_on_error(ngx_conf_t *cf, ngx_str_t *arg,
+ngx_http_slidewin_conf_zone_on_error(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf)
 {
     ngx_http_slidewin_policy_args_t  *args = conf;
@@ -395,7 +395,7 @@ ngx_http_slidewin_policy_on_error(ngx_conf_t *cf, ngx_str_t *arg,
 
 
 static char *
-ngx_http_slidewin_policy_lease(ngx_conf_t *cf, ngx_str_t *arg,
+ngx_http_slidewin_conf_zone_lease(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf)
 {
     ngx_http_slidewin_policy_args_t  *args = conf;
@@ -420,7 +420,7 @@ ngx_http_slidewin_policy_lease(ngx_conf_t *cf, ngx_str_t *arg,
 
 
 static char *
-ngx_http_slidewin_policy_deny_cache(ngx_conf_t *cf, ngx_str_t *arg,
+ngx_http_slidewin_conf_zone_deny_cache(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf)
 {
     ngx_http_slidewin_policy_args_t  *args = conf;
@@ -452,13 +452,13 @@ ngx_http_slidewin_policy_deny_cache(ngx_conf_t *cf, ngx_str_t *arg,
 /* what cannot be said of one parameter alone */
 
 static char *
-ngx_http_slidewin_policy_check(ngx_conf_t *cf,
+ngx_http_slidewin_conf_zone_check(ngx_conf_t *cf,
     ngx_http_slidewin_policy_args_t *args)
 {
-    const char   *error;
-    sw_policy_t  *limits;
+    const char  *error;
+    sw_rule_t   *rule;
 
-    limits = &args->policy->limits;
+    rule = &args->policy->rule;
 
     if (args->policy->size == 0 || args->rate_arg.len == 0) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
@@ -467,11 +467,11 @@ ngx_http_slidewin_policy_check(ngx_conf_t *cf,
         return NGX_CONF_ERROR;
     }
 
-    if (args->slices_set && limits->algorithm != SW_STRICT) {
+    if (args->slices_set && rule->algorithm != SW_STRICT) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid parameter \"slices=%L\" in "
                            "\"slidewin_zone\" directive, only "
-                           "algorithm=strict has slices", limits->slices);
+                           "algorithm=strict has slices", rule->slices);
         return NGX_CONF_ERROR;
     }
 
@@ -480,10 +480,10 @@ ngx_http_slidewin_policy_check(ngx_conf_t *cf,
     }
 
     if (!args->slices_set) {
-        limits->slices = ngx_min(limits->slices, limits->window);
+        rule->slices = ngx_min(rule->slices, rule->window);
     }
 
-    error = sw_policy_error(limits);
+    error = sw_rule_error(rule);
 
     if (error) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,

@@ -6,8 +6,8 @@
 #include "ngx_http_slidewin_redis_call.h"
 #include "ngx_http_slidewin_redis_cluster.h"
 #include "ngx_http_slidewin_redis_command.h"
-#include "ngx_http_slidewin_redis_timeout.h"
 #include "ngx_http_slidewin_redis_node.h"
+#include "ngx_http_slidewin_redis_timeout.h"
 
 
 /* checks that wait, for each connection that the worker may have */
@@ -20,7 +20,7 @@
 
 static ngx_int_t ngx_http_slidewin_redis_take(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
-static ngx_int_t ngx_http_slidewin_redis_look(
+static ngx_int_t ngx_http_slidewin_redis_peek(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
 static ngx_int_t ngx_http_slidewin_redis_reset(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
@@ -28,7 +28,7 @@ static ngx_int_t ngx_http_slidewin_redis_give_back(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
 static ngx_int_t ngx_http_slidewin_redis_ask(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call, ngx_http_slidewin_redis_verb_e verb);
-static ngx_uint_t ngx_http_slidewin_redis_group(
+static ngx_uint_t ngx_http_slidewin_redis_shard(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim);
 static ngx_int_t ngx_http_slidewin_redis_init_process(
     ngx_http_slidewin_store_t *store);
@@ -38,12 +38,12 @@ static void ngx_http_slidewin_redis_exit_process(
 
 const ngx_http_slidewin_backend_t  ngx_http_slidewin_redis_backend = {
     ngx_http_slidewin_redis_take,
-    ngx_http_slidewin_redis_look,
+    ngx_http_slidewin_redis_peek,
     ngx_http_slidewin_redis_reset,
     ngx_http_slidewin_redis_give_back,
     ngx_http_slidewin_redis_call_cancel,
-    ngx_http_slidewin_redis_call_adopt,
-    ngx_http_slidewin_redis_group,
+    ngx_http_slidewin_redis_call_reassign,
+    ngx_http_slidewin_redis_shard,
     ngx_http_slidewin_redis_init_process,
     ngx_http_slidewin_redis_exit_process
 };
@@ -61,7 +61,7 @@ ngx_http_slidewin_redis_take(ngx_http_slidewin_store_t *store,
 /* one in dry run that can never pass leaves all in dry run uncounted */
 
 static ngx_int_t
-ngx_http_slidewin_redis_look(ngx_http_slidewin_store_t *store,
+ngx_http_slidewin_redis_peek(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call)
 {
     ngx_uint_t                  i;
@@ -70,13 +70,13 @@ ngx_http_slidewin_redis_look(ngx_http_slidewin_store_t *store,
     never = call->claims[call->n];
 
     *never = *call->claims[0];
-    never->cost = never->policy.limit + 1;
+    never->cost = never->rule.limit + 1;
 
     call->n++;
 
     for (i = 0; i < call->n; i++) {
         call->claims[i]->dry_run = 1;
-        call->claims[i]->ahead = 0;
+        call->claims[i]->prefetch = 0;
     }
 
     return ngx_http_slidewin_redis_ask(store, call,
@@ -106,14 +106,14 @@ static ngx_int_t
 ngx_http_slidewin_redis_ask(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call, ngx_http_slidewin_redis_verb_e verb)
 {
-    return ngx_http_slidewin_redis_call_ask(store->data, call, verb);
+    return ngx_http_slidewin_redis_call_start(store->data, call, verb);
 }
 
 
 /* a script of a cluster has its keys in one slot */
 
 static ngx_uint_t
-ngx_http_slidewin_redis_group(ngx_http_slidewin_store_t *store,
+ngx_http_slidewin_redis_shard(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim)
 {
     ngx_http_slidewin_redis_t  *redis;
@@ -127,10 +127,10 @@ ngx_http_slidewin_redis_group(ngx_http_slidewin_store_t *store,
 static ngx_int_t
 ngx_http_slidewin_redis_init_process(ngx_http_slidewin_store_t *store)
 {
-    ngx_uint_t                        i;
-    ngx_core_conf_t                  *ccf;
-    ngx_http_slidewin_redis_t        *redis;
-    ngx_http_slidewin_redis_place_t  *place;
+    ngx_uint_t                           i;
+    ngx_core_conf_t                     *ccf;
+    ngx_http_slidewin_redis_t           *redis;
+    ngx_http_slidewin_redis_endpoint_t  *place;
 
     redis = store->data;
 
@@ -150,7 +150,7 @@ ngx_http_slidewin_redis_init_process(ngx_http_slidewin_store_t *store)
 
     redis->number = (int64_t) (ngx_pid & 0xfffff) << 32;
 
-    ngx_http_slidewin_redis_deadlines_init(redis);
+    ngx_http_slidewin_redis_timeouts_init(redis);
 
     for (i = 0; i < NGX_HTTP_SLIDEWIN_REDIS_GROUPS; i++) {
         ngx_queue_init(&redis->groups[i]);

@@ -212,8 +212,8 @@ ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
         return redis->sentinel ? NGX_CONF_OK : NGX_CONF_ERROR;
     }
 
-    if (ngx_http_slidewin_redis_host_init(cf, &redis->host, url.host.data,
-                                          url.host.len, url.port)
+    if (ngx_http_slidewin_redis_dns_init(cf, &redis->host, url.host.data,
+                                         url.host.len, url.port)
         != NGX_OK)
     {
         return NGX_CONF_ERROR;

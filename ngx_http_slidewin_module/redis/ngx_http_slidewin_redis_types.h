@@ -69,7 +69,7 @@ typedef struct {
 struct ngx_http_slidewin_redis_s {
     ngx_http_slidewin_redis_access_t    access;
     ngx_http_slidewin_redis_tls_t       tls;
-    ngx_http_slidewin_redis_host_t      host;
+    ngx_http_slidewin_redis_dns_t       host;
     ngx_http_slidewin_redis_sentinel_t *sentinel;  /* NULL: it is the host */
     ngx_http_slidewin_redis_node_t      node;
     ngx_http_slidewin_redis_cluster_t  *cluster;   /* NULL: it is the node */

@@ -22,7 +22,7 @@ static ngx_int_t ngx_http_slidewin_claim_limit(ngx_http_request_t *r,
 static ngx_int_t ngx_http_slidewin_claim_key(ngx_http_request_t *r,
     ngx_http_slidewin_policy_t *policy, ngx_str_t *key);
 static ngx_int_t ngx_http_slidewin_claim_rate(ngx_http_request_t *r,
-    ngx_http_slidewin_policy_t *policy, sw_policy_t *limits);
+    ngx_http_slidewin_policy_t *policy, sw_rule_t *rule);
 static ngx_int_t ngx_http_slidewin_claim_cost(ngx_http_request_t *r,
     ngx_http_slidewin_limit_t *limit, ngx_http_slidewin_claim_t *claim);
 static void ngx_http_slidewin_claim_bad(ngx_http_request_t *r,
@@ -164,7 +164,7 @@ ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
 
     claim->cost = 0;
     claim->verdict.admitted = 1;
-    entry->settled = 1;
+    entry->decided = 1;
     entry->shadowed = 1;
 
     return 0;
@@ -223,13 +223,13 @@ ngx_http_slidewin_claim_limit(ngx_http_request_t *r,
     entry->claim.zone = policy->zone;
     entry->claim.name = policy->name;
 
-    if (ngx_http_slidewin_claim_rate(r, policy, &entry->claim.policy) != NGX_OK
+    if (ngx_http_slidewin_claim_rate(r, policy, &entry->claim.rule) != NGX_OK
         || ngx_http_slidewin_claim_cost(r, limit, &entry->claim) != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    entry->rate = entry->claim.policy.limit;
+    entry->rate = entry->claim.rule.limit;
     entry->cost = entry->claim.cost;
 
     return NGX_OK;
@@ -261,12 +261,12 @@ ngx_http_slidewin_claim_key(ngx_http_request_t *r,
 
 static ngx_int_t
 ngx_http_slidewin_claim_rate(ngx_http_request_t *r,
-    ngx_http_slidewin_policy_t *policy, sw_policy_t *limits)
+    ngx_http_slidewin_policy_t *policy, sw_rule_t *rule)
 {
     ngx_str_t    value;
     const char  *error;
 
-    *limits = policy->limits;
+    *rule = policy->rule;
 
     if (policy->rate == NULL) {
         return NGX_OK;
@@ -278,16 +278,16 @@ ngx_http_slidewin_claim_rate(ngx_http_request_t *r,
 
     error = "it must be <count>r/<period>";
 
-    if (sw_parse_rate((char *) value.data, value.len, &limits->limit,
-                      &limits->window)
+    if (sw_parse_rate((char *) value.data, value.len, &rule->limit,
+                      &rule->window)
         == SW_OK)
     {
-        limits->slices = ngx_min(limits->slices, limits->window);
-        error = sw_policy_error(limits);
+        rule->slices = ngx_min(rule->slices, rule->window);
+        error = sw_rule_error(rule);
     }
 
     if (error) {
-        limits->limit = 0;
+        rule->limit = 0;
 
         ngx_http_slidewin_claim_bad(r, policy,
                                     "invalid rate \"%V\" of slidewin zone "
@@ -320,7 +320,7 @@ ngx_http_slidewin_claim_cost(ngx_http_request_t *r,
     if (sw_parse_cost((char *) value.data, value.len, &claim->cost)
         != SW_OK)
     {
-        claim->policy.limit = 0;
+        claim->rule.limit = 0;
 
         ngx_http_slidewin_claim_bad(r, limit->policy,
                                     "invalid cost \"%V\" for slidewin zone "

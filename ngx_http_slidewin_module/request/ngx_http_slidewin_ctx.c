@@ -3,10 +3,10 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "ngx_http_slidewin_refund.h"
 #include "ngx_http_slidewin_ctx.h"
 #include "ngx_http_slidewin_delay.h"
 #include "ngx_http_slidewin_module.h"
+#include "ngx_http_slidewin_refund.h"
 
 
 static void ngx_http_slidewin_ctx_cleanup(void *data);
@@ -95,19 +95,19 @@ ngx_http_slidewin_ctx_cancel(ngx_http_slidewin_ctx_t *ctx)
             }
         }
 
-        ngx_http_slidewin_disown(ctx->waiting, &ctx->call);
+        ngx_http_slidewin_abandon(ctx->waiting, &ctx->call);
         ctx->waiting = NULL;
-        ctx->looks = 0;
+        ctx->peeking = 0;
     }
 
-    ngx_http_slidewin_delay_leave(ctx);
+    ngx_http_slidewin_delay_cancel(ctx);
 }
 
 
 ngx_uint_t
 ngx_http_slidewin_entry_known(ngx_http_slidewin_entry_t *entry)
 {
-    return entry->settled && !entry->shadowed
+    return entry->decided && !entry->shadowed
            && entry->source != NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN
            && entry->source != NGX_HTTP_SLIDEWIN_SOURCE_FAIL_CLOSED;
 }
@@ -129,7 +129,7 @@ ngx_http_slidewin_same_client(ngx_http_slidewin_entry_t *one,
 sw_verdict_t *
 ngx_http_slidewin_entry_verdict(ngx_http_slidewin_entry_t *entry)
 {
-    sw_verdict_complete(&entry->claim.verdict, &entry->claim.policy);
+    sw_verdict_complete(&entry->claim.verdict, &entry->claim.rule);
 
     return &entry->claim.verdict;
 }

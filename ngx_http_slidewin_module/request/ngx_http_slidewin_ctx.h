@@ -41,7 +41,7 @@ typedef enum {
 
 typedef struct ngx_http_slidewin_entry_s  ngx_http_slidewin_entry_t;
 typedef struct ngx_http_slidewin_place_s  ngx_http_slidewin_place_t;
-typedef struct ngx_http_slidewin_look_s   ngx_http_slidewin_look_t;
+typedef struct ngx_http_slidewin_peek_s   ngx_http_slidewin_peek_t;
 
 struct ngx_http_slidewin_entry_s {
     ngx_http_slidewin_claim_t      claim;      /* first: stores hand it back */
@@ -55,9 +55,9 @@ struct ngx_http_slidewin_entry_s {
     ngx_http_slidewin_store_t     *store;
     ngx_http_slidewin_source_e     source;
     ngx_http_slidewin_entry_t     *next;
-    unsigned                       settled:1;
+    unsigned                       decided:1;
     unsigned                       delayed:1;
-    unsigned                       looked:1;   /* at, or not to be */
+    unsigned                       peeked:1;   /* at, or not to be */
     unsigned                       shadowed:1; /* another one of the policy
                                                 * speaks for it */
     unsigned                       stays:1;    /* counted, whatever comes */
@@ -78,7 +78,7 @@ typedef struct {
     ngx_http_slidewin_entry_t     *spare;      /* for the first location's */
     ngx_http_slidewin_call_t       call;
     ngx_http_slidewin_store_t     *waiting;    /* for this one's answer */
-    ngx_http_slidewin_look_t      *look;       /* NULL: none so far */
+    ngx_http_slidewin_peek_t      *peek;       /* NULL: none so far */
     ngx_http_slidewin_entry_t     *decider;
     ngx_http_slidewin_status_e     status;
     ngx_uint_t                     headers;
@@ -91,7 +91,7 @@ typedef struct {
     unsigned                       deciding:1;
     unsigned                       delayed:1;  /* and logged to be */
     unsigned                       stands:1;   /* and does not ask now */
-    unsigned                       looks:1;    /* it waits for no more */
+    unsigned                       peeking:1;    /* it waits for no more */
     unsigned                       refused:1;
     unsigned                       rejected:1; /* and may not wait */
 } ngx_http_slidewin_ctx_t;

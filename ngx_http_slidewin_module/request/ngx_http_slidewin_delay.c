@@ -3,10 +3,10 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "ngx_http_slidewin_refund.h"
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_delay.h"
 #include "ngx_http_slidewin_deny_cache.h"
+#include "ngx_http_slidewin_refund.h"
 
 
 /* of a worker's connections for requests that wait, and of those for a line */
@@ -58,7 +58,7 @@ struct ngx_http_slidewin_place_s {
 
 static ngx_http_slidewin_entry_t *ngx_http_slidewin_delay_longest(
     ngx_http_slidewin_ctx_t *ctx, int64_t now, int64_t *due);
-static ngx_int_t ngx_http_slidewin_delay_stand(ngx_http_slidewin_ctx_t *ctx,
+static ngx_int_t ngx_http_slidewin_delay_enqueue(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry, ngx_event_handler_pt due);
 static ngx_http_slidewin_line_t *ngx_http_slidewin_delay_find(
     ngx_http_slidewin_entry_t *entry);
@@ -78,7 +78,7 @@ static ngx_http_slidewin_grant_t *ngx_http_slidewin_delay_create_grant(
 static void ngx_http_slidewin_delay_revoke(ngx_http_slidewin_line_t *line);
 static void ngx_http_slidewin_delay_return(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim);
-static void ngx_http_slidewin_delay_call(ngx_http_slidewin_line_t *line);
+static void ngx_http_slidewin_delay_wake_head(ngx_http_slidewin_line_t *line);
 static void ngx_http_slidewin_delay_set_timer(
     ngx_http_slidewin_place_t *place, int64_t due);
 
@@ -93,11 +93,11 @@ static ngx_uint_t  ngx_http_slidewin_delayed;
  */
 
 int64_t
-ngx_http_slidewin_delay_behind(ngx_http_slidewin_ctx_t *ctx,
+ngx_http_slidewin_delay_queue_wait(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry)
 {
     int64_t                     now, due, span, units;
-    sw_policy_t                *limits;
+    sw_rule_t                  *limits;
     ngx_http_slidewin_line_t   *line;
     ngx_http_slidewin_place_t  *first;
 
@@ -113,7 +113,7 @@ ngx_http_slidewin_delay_behind(ngx_http_slidewin_ctx_t *ctx,
         return 0;
     }
 
-    limits = &entry->claim.policy;
+    limits = &entry->claim.rule;
     span = limits->window;
 
     if (limits->algorithm == SW_STRICT) {
@@ -134,7 +134,7 @@ ngx_http_slidewin_delay_behind(ngx_http_slidewin_ctx_t *ctx,
 
 
 ngx_int_t
-ngx_http_slidewin_delay_join(ngx_http_slidewin_ctx_t *ctx,
+ngx_http_slidewin_delay_start(ngx_http_slidewin_ctx_t *ctx,
     ngx_event_handler_pt handler)
 {
     int64_t                     now, due, wake;
@@ -152,11 +152,11 @@ ngx_http_slidewin_delay_join(ngx_http_slidewin_ctx_t *ctx,
     /* in one line at a time, or two might wait for each other */
 
     if (ctx->place && ctx->place->entry != entry) {
-        ngx_http_slidewin_delay_leave(ctx);
+        ngx_http_slidewin_delay_cancel(ctx);
     }
 
     if (ctx->place == NULL
-        && ngx_http_slidewin_delay_stand(ctx, entry, handler) != NGX_OK)
+        && ngx_http_slidewin_delay_enqueue(ctx, entry, handler) != NGX_OK)
     {
         return NGX_DECLINED;
     }
@@ -199,7 +199,7 @@ ngx_http_slidewin_delay_longest(ngx_http_slidewin_ctx_t *ctx, int64_t now,
 
     for (entry = *ctx->pass; entry; entry = entry->next) {
 
-        if (!entry->settled || entry->claim.dry_run
+        if (!entry->decided || entry->claim.dry_run
             || entry->claim.verdict.admitted)
         {
             continue;
@@ -223,7 +223,7 @@ ngx_http_slidewin_delay_longest(ngx_http_slidewin_ctx_t *ctx, int64_t now,
 
         /* others may have come to stand there while it asked */
 
-        behind = ngx_http_slidewin_delay_behind(ctx, entry);
+        behind = ngx_http_slidewin_delay_queue_wait(ctx, entry);
         verdict->retry = ngx_max(verdict->retry, behind);
         time = now + verdict->retry;
 
@@ -246,7 +246,7 @@ ngx_http_slidewin_delay_longest(ngx_http_slidewin_ctx_t *ctx, int64_t now,
 
 
 static ngx_int_t
-ngx_http_slidewin_delay_stand(ngx_http_slidewin_ctx_t *ctx,
+ngx_http_slidewin_delay_enqueue(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry, ngx_event_handler_pt handler)
 {
     ngx_uint_t                  most;
@@ -296,7 +296,7 @@ ngx_http_slidewin_delay_stand(ngx_http_slidewin_ctx_t *ctx,
 
 
 void
-ngx_http_slidewin_delay_give_up_place(ngx_http_slidewin_ctx_t *ctx)
+ngx_http_slidewin_delay_dequeue(ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_http_slidewin_line_t   *line;
     ngx_http_slidewin_place_t  *place;
@@ -323,7 +323,7 @@ ngx_http_slidewin_delay_give_up_place(ngx_http_slidewin_ctx_t *ctx)
         return;
     }
 
-    ngx_http_slidewin_delay_call(line);
+    ngx_http_slidewin_delay_wake_head(line);
 }
 
 
@@ -335,7 +335,7 @@ ngx_http_slidewin_delay_wake(ngx_http_slidewin_entry_t *entry)
     line = ngx_http_slidewin_delay_find(entry);
 
     if (line) {
-        ngx_http_slidewin_delay_call(line);
+        ngx_http_slidewin_delay_wake_head(line);
     }
 }
 
@@ -348,7 +348,7 @@ ngx_http_slidewin_delay_find(ngx_http_slidewin_entry_t *entry)
 
     policy = entry->policy;
 
-    if (!ngx_http_slidewin_delay_some(policy)) {
+    if (!ngx_http_slidewin_delay_queued(policy)) {
         return NULL;
     }
 
@@ -407,7 +407,7 @@ ngx_http_slidewin_delay_first(ngx_http_slidewin_line_t *line)
  */
 
 void
-ngx_http_slidewin_delay_ahead(ngx_http_slidewin_ctx_t *ctx,
+ngx_http_slidewin_delay_prefetch(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_store_t *store)
 {
     ngx_uint_t                  i;
@@ -423,7 +423,7 @@ ngx_http_slidewin_delay_ahead(ngx_http_slidewin_ctx_t *ctx,
             return;
         }
 
-        entry->claim.ahead = 0;
+        entry->claim.prefetch = 0;
     }
 
     line = ctx->place->line;
@@ -459,7 +459,7 @@ ngx_http_slidewin_delay_add(ngx_http_slidewin_call_t *call,
     }
 
     for (entry = *ctx->pass; entry; entry = entry->next) {
-        if (!entry->settled && !entry->store->local
+        if (!entry->decided && !entry->store->local
             && ngx_http_slidewin_delay_match(call->claims, call->n, entry)
                == NULL)
         {
@@ -469,14 +469,14 @@ ngx_http_slidewin_delay_add(ngx_http_slidewin_call_t *call,
 
     for (entry = *ctx->pass; entry; entry = entry->next) {
 
-        if (entry->settled || entry->store->local) {
+        if (entry->decided || entry->store->local) {
             continue;
         }
 
         claim = ngx_http_slidewin_delay_match(call->claims, call->n, entry);
 
-        claim->ahead = ngx_min(claim->ahead + entry->claim.cost,
-                               claim->policy.limit);
+        claim->prefetch = ngx_min(claim->prefetch + entry->claim.cost,
+                               claim->rule.limit);
     }
 
     return 1;
@@ -494,7 +494,7 @@ ngx_http_slidewin_delay_distant(ngx_http_slidewin_ctx_t *ctx)
     n = 0;
 
     for (entry = *ctx->pass; entry; entry = entry->next) {
-        n += (!entry->settled && !entry->store->local);
+        n += (!entry->decided && !entry->store->local);
     }
 
     return n;
@@ -505,15 +505,15 @@ static ngx_http_slidewin_claim_t *
 ngx_http_slidewin_delay_match(ngx_http_slidewin_claim_t **claims,
     ngx_uint_t n, ngx_http_slidewin_entry_t *entry)
 {
-    ngx_uint_t    i;
-    ngx_str_t    *key;
-    sw_policy_t  *one, *two;
+    ngx_uint_t   i;
+    ngx_str_t   *key;
+    sw_rule_t   *one, *two;
 
     key = &entry->claim.key;
-    two = &entry->claim.policy;
+    two = &entry->claim.rule;
 
     for (i = 0; i < n; i++) {
-        one = &claims[i]->policy;
+        one = &claims[i]->rule;
 
         if (claims[i]->zone == entry->claim.zone && !entry->claim.dry_run
             && one->algorithm == two->algorithm && one->slices == two->slices
@@ -570,11 +570,11 @@ ngx_http_slidewin_delay_grant(ngx_http_slidewin_ctx_t *ctx)
             ngx_http_slidewin_delay_return(store, ctx->call.claims[i]);
         }
 
-        ctx->call.claims[i]->ahead = 0;
+        ctx->call.claims[i]->prefetch = 0;
     }
 
     if (grant && ctx->place == NULL) {
-        ngx_http_slidewin_delay_call(line);
+        ngx_http_slidewin_delay_wake_head(line);
     }
 }
 
@@ -640,13 +640,13 @@ ngx_http_slidewin_delay_granted(ngx_http_slidewin_ctx_t *ctx)
 
     for (entry = *ctx->pass; entry; entry = entry->next) {
 
-        if (entry->settled || entry->store->local) {
+        if (entry->decided || entry->store->local) {
             continue;
         }
 
         claim = ngx_http_slidewin_delay_match(grant->claims, grant->n, entry);
 
-        if (claim == NULL || claim->ahead < entry->claim.cost) {
+        if (claim == NULL || claim->prefetch < entry->claim.cost) {
             ngx_http_slidewin_delay_revoke(line);
             return 0;
         }
@@ -654,26 +654,26 @@ ngx_http_slidewin_delay_granted(ngx_http_slidewin_ctx_t *ctx)
 
     for (entry = *ctx->pass; entry; entry = entry->next) {
 
-        if (entry->settled || entry->store->local) {
+        if (entry->decided || entry->store->local) {
             continue;
         }
 
         claim = ngx_http_slidewin_delay_match(grant->claims, grant->n, entry);
 
-        claim->ahead -= entry->claim.cost;
+        claim->prefetch -= entry->claim.cost;
         claim->verdict.remaining -= entry->claim.cost;
         claim->verdict.level += entry->claim.cost * claim->verdict.scale;
 
-        entry->claim.policy.limit = entry->quota;
+        entry->claim.rule.limit = entry->quota;
         entry->claim.verdict = claim->verdict;
         entry->claim.counted = 1;
-        entry->claim.ahead = 0;
+        entry->claim.prefetch = 0;
     }
 
     left = 0;
 
     for (i = 0; i < grant->n; i++) {
-        left += grant->claims[i]->ahead;
+        left += grant->claims[i]->prefetch;
     }
 
     if (left == 0) {
@@ -714,23 +714,23 @@ ngx_http_slidewin_delay_return(ngx_http_slidewin_store_t *store,
 {
     ngx_http_slidewin_claim_t  rest;
 
-    if (claim->ahead == 0) {
+    if (claim->prefetch == 0) {
         return;
     }
 
     rest = *claim;
-    rest.cost = claim->ahead;
-    rest.ahead = 0;
+    rest.cost = claim->prefetch;
+    rest.prefetch = 0;
 
-    ngx_http_slidewin_deny_forget(&rest);
-    ngx_http_slidewin_give_back(store, &rest);
+    ngx_http_slidewin_deny_cache_invalidate(&rest);
+    ngx_http_slidewin_refund(store, &rest);
 }
 
 
 /* the first one asks now, unless it is asking */
 
 static void
-ngx_http_slidewin_delay_call(ngx_http_slidewin_line_t *line)
+ngx_http_slidewin_delay_wake_head(ngx_http_slidewin_line_t *line)
 {
     ngx_http_slidewin_place_t  *first;
 

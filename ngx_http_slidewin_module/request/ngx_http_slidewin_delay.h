@@ -15,21 +15,21 @@
 
 
 /* ms until it may be its turn if others stand before it, else 0 */
-int64_t ngx_http_slidewin_delay_behind(ngx_http_slidewin_ctx_t *ctx,
+int64_t ngx_http_slidewin_delay_queue_wait(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry);
 
 /*
  * Lets a refused request stand in line until its timer tells that it may ask
  * again.  NGX_DECLINED: it may not wait that long, or too many wait already.
  */
-ngx_int_t ngx_http_slidewin_delay_join(ngx_http_slidewin_ctx_t *ctx,
+ngx_int_t ngx_http_slidewin_delay_start(ngx_http_slidewin_ctx_t *ctx,
     ngx_event_handler_pt due);
 
 /*
  * Before a store is asked: the first of a line takes ahead what those behind it
  * will ask for, as far as they ask for the same policies.
  */
-void ngx_http_slidewin_delay_ahead(ngx_http_slidewin_ctx_t *ctx,
+void ngx_http_slidewin_delay_prefetch(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_store_t *store);
 
 /* the store's answer: what was taken ahead is for the line, or goes back */
@@ -45,19 +45,19 @@ ngx_uint_t ngx_http_slidewin_delay_granted(ngx_http_slidewin_ctx_t *ctx);
 void ngx_http_slidewin_delay_wake(ngx_http_slidewin_entry_t *entry);
 
 /* whether some of the policy's clients wait */
-#define ngx_http_slidewin_delay_some(policy)                                  \
+#define ngx_http_slidewin_delay_queued(policy)                                \
     ((policy)->lines.root != (policy)->lines.sentinel)
 
-void ngx_http_slidewin_delay_give_up_place(ngx_http_slidewin_ctx_t *ctx);
+void ngx_http_slidewin_delay_dequeue(ngx_http_slidewin_ctx_t *ctx);
 
 
 /* it was admitted or will not be; hardly any request has waited */
 
 static ngx_inline void
-ngx_http_slidewin_delay_leave(ngx_http_slidewin_ctx_t *ctx)
+ngx_http_slidewin_delay_cancel(ngx_http_slidewin_ctx_t *ctx)
 {
     if (ctx->place) {
-        ngx_http_slidewin_delay_give_up_place(ctx);
+        ngx_http_slidewin_delay_dequeue(ctx);
     }
 }
 

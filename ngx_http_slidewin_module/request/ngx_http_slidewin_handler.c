@@ -4,50 +4,51 @@
 #include <ngx_http.h>
 
 #include "ngx_http_slidewin_backend.h"
+#include "ngx_http_slidewin_cache.h"
 #include "ngx_http_slidewin_claim.h"
 #include "ngx_http_slidewin_clock.h"
-#include "ngx_http_slidewin_outcome.h"
 #include "ngx_http_slidewin_ctx.h"
 #include "ngx_http_slidewin_delay.h"
-#include "ngx_http_slidewin_cache.h"
 #include "ngx_http_slidewin_handler.h"
-#include "ngx_http_slidewin_peek.h"
 #include "ngx_http_slidewin_module.h"
 #include "ngx_http_slidewin_outage.h"
+#include "ngx_http_slidewin_outcome.h"
+#include "ngx_http_slidewin_peek.h"
 #include "ngx_http_slidewin_report.h"
 
 
-static void ngx_http_slidewin_open(ngx_http_slidewin_ctx_t *ctx,
+static void ngx_http_slidewin_entry_begin(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry);
-static ngx_int_t ngx_http_slidewin_settle(ngx_http_request_t *r,
+static ngx_int_t ngx_http_slidewin_decide(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
-static void ngx_http_slidewin_foresee(ngx_http_slidewin_ctx_t *ctx);
-static ngx_http_slidewin_store_t *ngx_http_slidewin_collect(
+static void ngx_http_slidewin_decide_early(ngx_http_slidewin_ctx_t *ctx);
+static ngx_http_slidewin_store_t *ngx_http_slidewin_decide_next_call(
     ngx_http_slidewin_ctx_t *ctx);
-static ngx_http_slidewin_store_t *ngx_http_slidewin_local_first(
+static ngx_http_slidewin_store_t *ngx_http_slidewin_decide_local_first(
     ngx_http_slidewin_ctx_t *ctx);
-static ngx_uint_t ngx_http_slidewin_crowded(ngx_http_slidewin_ctx_t *ctx,
+static ngx_uint_t ngx_http_slidewin_decide_queued(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry);
-static void ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx,
+static void ngx_http_slidewin_decide_result(ngx_http_slidewin_ctx_t *ctx,
     ngx_int_t rc);
-static ngx_uint_t ngx_http_slidewin_spared(ngx_http_slidewin_ctx_t *ctx);
-static void ngx_http_slidewin_settled(ngx_http_slidewin_ctx_t *ctx,
+static ngx_uint_t ngx_http_slidewin_decide_lease_rescue(
+    ngx_http_slidewin_ctx_t *ctx);
+static void ngx_http_slidewin_entry_decided(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry);
-static void ngx_http_slidewin_fail(ngx_http_slidewin_ctx_t *ctx,
+static void ngx_http_slidewin_entry_on_error(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_store_t *fallback);
 static void ngx_http_slidewin_fail_closed(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry);
-static ngx_int_t ngx_http_slidewin_abandon(ngx_http_slidewin_ctx_t *ctx);
-static ngx_int_t ngx_http_slidewin_wait(ngx_http_request_t *r,
+static ngx_int_t ngx_http_slidewin_fail_pass(ngx_http_slidewin_ctx_t *ctx);
+static ngx_int_t ngx_http_slidewin_suspend(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
-static void ngx_http_slidewin_waiting(ngx_http_request_t *r);
-static ngx_uint_t ngx_http_slidewin_heard(ngx_http_slidewin_call_t *call);
+static void ngx_http_slidewin_suspended_write(ngx_http_request_t *r);
+static ngx_uint_t ngx_http_slidewin_on_reject(ngx_http_slidewin_call_t *call);
 static void ngx_http_slidewin_resume(ngx_http_slidewin_call_t *call,
     ngx_int_t rc);
-static ngx_int_t ngx_http_slidewin_postpone(ngx_http_request_t *r,
+static ngx_int_t ngx_http_slidewin_delay_request(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
-static void ngx_http_slidewin_due(ngx_event_t *ev);
-static void ngx_http_slidewin_go_on(ngx_http_slidewin_ctx_t *ctx);
+static void ngx_http_slidewin_delay_expired(ngx_event_t *ev);
+static void ngx_http_slidewin_run_phases(ngx_http_slidewin_ctx_t *ctx);
 
 
 ngx_int_t
@@ -70,7 +71,7 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
 
     if (r->post_action) {
         if (ctx) {
-            ngx_http_slidewin_delay_leave(ctx);
+            ngx_http_slidewin_delay_cancel(ctx);
         }
 
         return NGX_DECLINED;
@@ -86,7 +87,7 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
     /* whoever came here by another way is to be found by the answer */
 
     if (ctx->waiting) {
-        r->write_event_handler = ngx_http_slidewin_waiting;
+        r->write_event_handler = ngx_http_slidewin_suspended_write;
         return NGX_AGAIN;
     }
 
@@ -104,7 +105,7 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
         rc = ngx_http_slidewin_claim(r, ctx, slcf);
 
         if (rc == NGX_ERROR) {
-            return ngx_http_slidewin_abandon(ctx);
+            return ngx_http_slidewin_fail_pass(ctx);
         }
 
         /* all of this location's limits have been looked at before */
@@ -118,18 +119,18 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
         ctx->deciding = 1;
 
         ctx->call.log = r->connection->log;
-        ctx->call.heard = ngx_http_slidewin_heard;
+        ctx->call.on_reject = ngx_http_slidewin_on_reject;
         ctx->call.done = ngx_http_slidewin_resume;
         ctx->call.data = ctx;
 
         for (entry = *ctx->pass; entry; entry = entry->next) {
-            if (!entry->settled) {
-                ngx_http_slidewin_open(ctx, entry);
+            if (!entry->decided) {
+                ngx_http_slidewin_entry_begin(ctx, entry);
             }
         }
     }
 
-    rc = ngx_http_slidewin_settle(r, ctx);
+    rc = ngx_http_slidewin_decide(r, ctx);
 
     if (rc != NGX_OK) {
         return rc;
@@ -139,44 +140,44 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
 
     while (ctx->refused) {
 
-        if (ngx_http_slidewin_look_needed(ctx)
-            && ngx_http_slidewin_look(ctx) == NGX_AGAIN)
+        if (ngx_http_slidewin_peek_needed(ctx)
+            && ngx_http_slidewin_peek(ctx) == NGX_AGAIN)
         {
             ctx->started = ctx->call.asked;
-            return ngx_http_slidewin_wait(r, ctx);
+            return ngx_http_slidewin_suspend(r, ctx);
         }
 
         if (ctx->rejected) {
             break;
         }
 
-        if (ngx_http_slidewin_postpone(r, ctx) == NGX_OK) {
-            return ngx_http_slidewin_wait(r, ctx);
+        if (ngx_http_slidewin_delay_request(r, ctx) == NGX_OK) {
+            return ngx_http_slidewin_suspend(r, ctx);
         }
 
         ctx->rejected = 1;
-        ngx_http_slidewin_delay_leave(ctx);
+        ngx_http_slidewin_delay_cancel(ctx);
     }
 
     ctx->deciding = 0;
 
-    return ngx_http_slidewin_conclude(r, ctx, slcf);
+    return ngx_http_slidewin_outcome(r, ctx, slcf);
 }
 
 
 static void
-ngx_http_slidewin_open(ngx_http_slidewin_ctx_t *ctx,
+ngx_http_slidewin_entry_begin(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry)
 {
-    entry->settled = 0;
-    entry->looked = 0;
+    entry->decided = 0;
+    entry->peeked = 0;
     entry->store = entry->policy->store;
     entry->source = NGX_HTTP_SLIDEWIN_SOURCE_NONE;
     entry->quota = entry->rate;
     entry->claim.verdict.deferred = 0;
 
     if (entry->rate == 0) {
-        ngx_http_slidewin_fail(ctx, entry, NULL);
+        ngx_http_slidewin_entry_on_error(ctx, entry, NULL);
     }
 }
 
@@ -184,20 +185,20 @@ ngx_http_slidewin_open(ngx_http_slidewin_ctx_t *ctx,
 /* asks one store after the other until all have admitted or one refused */
 
 static ngx_int_t
-ngx_http_slidewin_settle(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
+ngx_http_slidewin_decide(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_int_t                   rc;
     ngx_http_slidewin_store_t  *store;
 
     while (ctx->undecided && !ctx->refused) {
 
-        ngx_http_slidewin_foresee(ctx);
+        ngx_http_slidewin_decide_early(ctx);
 
         if (ctx->refused) {
             break;
         }
 
-        store = ngx_http_slidewin_collect(ctx);
+        store = ngx_http_slidewin_decide_next_call(ctx);
 
         if (store == NULL) {
             break;
@@ -206,17 +207,17 @@ ngx_http_slidewin_settle(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
         ctx->call.asked = ctx->started;
 
         if (ctx->place) {
-            ngx_http_slidewin_delay_ahead(ctx, store);
+            ngx_http_slidewin_delay_prefetch(ctx, store);
         }
 
         rc = store->backend->take(store, &ctx->call);
 
         if (rc == NGX_AGAIN) {
             ctx->waiting = store;
-            return ngx_http_slidewin_wait(r, ctx);
+            return ngx_http_slidewin_suspend(r, ctx);
         }
 
-        ngx_http_slidewin_answer(ctx, rc);
+        ngx_http_slidewin_decide_result(ctx, rc);
     }
 
     return NGX_OK;
@@ -226,38 +227,38 @@ ngx_http_slidewin_settle(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
 /* all refusals that are known before a store is asked, and any counts */
 
 static void
-ngx_http_slidewin_foresee(ngx_http_slidewin_ctx_t *ctx)
+ngx_http_slidewin_decide_early(ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_http_slidewin_entry_t  *entry;
 
     if (ctx->place && ngx_http_slidewin_delay_granted(ctx)) {
 
         for (entry = *ctx->pass; entry; entry = entry->next) {
-            if (!entry->settled && !entry->store->local) {
-                ngx_http_slidewin_settled(ctx, entry);
+            if (!entry->decided && !entry->store->local) {
+                ngx_http_slidewin_entry_decided(ctx, entry);
             }
         }
     }
 
     for (entry = *ctx->pass; entry; entry = entry->next) {
 
-        if (entry->settled) {
+        if (entry->decided) {
             continue;
         }
 
-        entry->claim.policy.limit = entry->quota;
+        entry->claim.rule.limit = entry->quota;
 
-        if (ngx_http_slidewin_crowded(ctx, entry)) {
-            ngx_http_slidewin_settled(ctx, entry);
+        if (ngx_http_slidewin_decide_queued(ctx, entry)) {
+            ngx_http_slidewin_entry_decided(ctx, entry);
             continue;
         }
 
         /* whoever stands in a line asks for it */
 
         if (entry->policy->deny_cache && ctx->place == NULL
-            && ngx_http_slidewin_edge_denies(entry))
+            && ngx_http_slidewin_cache_denies(entry))
         {
-            ngx_http_slidewin_settled(ctx, entry);
+            ngx_http_slidewin_entry_decided(ctx, entry);
         }
     }
 }
@@ -266,41 +267,41 @@ ngx_http_slidewin_foresee(ngx_http_slidewin_ctx_t *ctx)
 /* the open claims that a store can decide in one call; leases need none */
 
 static ngx_http_slidewin_store_t *
-ngx_http_slidewin_collect(ngx_http_slidewin_ctx_t *ctx)
+ngx_http_slidewin_decide_next_call(ngx_http_slidewin_ctx_t *ctx)
 {
-    ngx_uint_t                  group, its;
+    ngx_uint_t                  shard, its;
     ngx_http_slidewin_entry_t  *entry;
     ngx_http_slidewin_store_t  *store;
 
     store = NULL;
-    group = 0;
+    shard = 0;
     ctx->call.n = 0;
 
     if (ctx->undecided > 1) {
-        store = ngx_http_slidewin_local_first(ctx);
+        store = ngx_http_slidewin_decide_local_first(ctx);
     }
 
     for (entry = *ctx->pass; entry; entry = entry->next) {
 
-        if (entry->settled || (store && entry->store != store)) {
+        if (entry->decided || (store && entry->store != store)) {
             continue;
         }
 
-        its = entry->store->backend->group
-                  ? entry->store->backend->group(entry->store, &entry->claim)
+        its = entry->store->backend->shard
+                  ? entry->store->backend->shard(entry->store, &entry->claim)
                   : 0;
 
-        if (store && its != group) {
+        if (store && its != shard) {
             continue;
         }
 
-        if (entry->policy->lease && ngx_http_slidewin_edge_leases(entry)) {
-            ngx_http_slidewin_settled(ctx, entry);
+        if (entry->policy->lease && ngx_http_slidewin_cache_take_lease(entry)) {
+            ngx_http_slidewin_entry_decided(ctx, entry);
             continue;
         }
 
         store = entry->store;
-        group = its;
+        shard = its;
         ctx->call.claims[ctx->call.n++] = &entry->claim;
     }
 
@@ -311,12 +312,12 @@ ngx_http_slidewin_collect(ngx_http_slidewin_ctx_t *ctx)
 /* what the local store refuses costs no other a question */
 
 static ngx_http_slidewin_store_t *
-ngx_http_slidewin_local_first(ngx_http_slidewin_ctx_t *ctx)
+ngx_http_slidewin_decide_local_first(ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_http_slidewin_entry_t  *entry;
 
     for (entry = *ctx->pass; entry; entry = entry->next) {
-        if (!entry->settled && entry->store->local) {
+        if (!entry->decided && entry->store->local) {
             return entry->store;
         }
     }
@@ -332,19 +333,19 @@ ngx_http_slidewin_local_first(ngx_http_slidewin_ctx_t *ctx)
  */
 
 static ngx_uint_t
-ngx_http_slidewin_crowded(ngx_http_slidewin_ctx_t *ctx,
+ngx_http_slidewin_decide_queued(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry)
 {
     int64_t        behind;
     sw_verdict_t  *verdict;
 
-    if (!ngx_http_slidewin_delay_some(entry->policy) || entry->claim.dry_run
+    if (!ngx_http_slidewin_delay_queued(entry->policy) || entry->claim.dry_run
         || entry->claim.cost == 0 || entry->claim.cost > entry->quota)
     {
         return 0;
     }
 
-    behind = ngx_http_slidewin_delay_behind(ctx, entry);
+    behind = ngx_http_slidewin_delay_queue_wait(ctx, entry);
 
     if (behind == 0) {
         return 0;
@@ -356,7 +357,7 @@ ngx_http_slidewin_crowded(ngx_http_slidewin_ctx_t *ctx,
 
     verdict->retry = behind;
     verdict->more = behind;
-    verdict->reset = behind + entry->claim.policy.window;
+    verdict->reset = behind + entry->claim.rule.window;
     verdict->level = entry->quota;
     verdict->scale = 1;
 
@@ -365,23 +366,23 @@ ngx_http_slidewin_crowded(ngx_http_slidewin_ctx_t *ctx,
 
 
 static void
-ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
+ngx_http_slidewin_decide_result(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
 {
-    ngx_uint_t                      i, ahead;
+    ngx_uint_t                      i, prefetch;
     ngx_http_slidewin_entry_t      *entry;
     ngx_http_slidewin_store_t      *fallback;
     ngx_http_slidewin_main_conf_t  *smcf;
 
-    if (rc == NGX_OK && ngx_http_slidewin_spared(ctx)) {
+    if (rc == NGX_OK && ngx_http_slidewin_decide_lease_rescue(ctx)) {
         return;
     }
 
-    ahead = 0;
+    prefetch = 0;
 
     for (i = 0; i < ctx->call.n; i++) {
         entry = (ngx_http_slidewin_entry_t *) ctx->call.claims[i];
 
-        if (entry->settled) {
+        if (entry->decided) {
             continue;
         }
 
@@ -401,21 +402,21 @@ ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
                                                  ngx_http_slidewin_module);
             fallback = entry->store->local ? NULL : &smcf->local;
 
-            ngx_http_slidewin_fail(ctx, entry, fallback);
+            ngx_http_slidewin_entry_on_error(ctx, entry, fallback);
             continue;
         }
 
-        ngx_http_slidewin_settled(ctx, entry);
+        ngx_http_slidewin_entry_decided(ctx, entry);
 
         if (!entry->store->local) {
-            ngx_http_slidewin_edge_learn(entry, ctx->call.asked);
+            ngx_http_slidewin_cache_update(entry, ctx->call.asked);
             ngx_http_slidewin_outage_decided(entry->policy);
         }
 
-        ahead |= (entry->claim.ahead && !entry->policy->lease);
+        prefetch |= (entry->claim.prefetch && !entry->policy->lease);
     }
 
-    if (ahead) {
+    if (prefetch) {
         ngx_http_slidewin_delay_grant(ctx);
     }
 }
@@ -427,7 +428,7 @@ ngx_http_slidewin_answer(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
  */
 
 static ngx_uint_t
-ngx_http_slidewin_spared(ngx_http_slidewin_ctx_t *ctx)
+ngx_http_slidewin_decide_lease_rescue(ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_uint_t                  i, spared;
     ngx_http_slidewin_entry_t  *entry;
@@ -441,11 +442,11 @@ ngx_http_slidewin_spared(ngx_http_slidewin_ctx_t *ctx)
             continue;
         }
 
-        if (!ngx_http_slidewin_edge_spares(entry)) {
+        if (!ngx_http_slidewin_cache_take_open_lease(entry)) {
             return 0;
         }
 
-        ngx_http_slidewin_settled(ctx, entry);
+        ngx_http_slidewin_entry_decided(ctx, entry);
         spared = 1;
     }
 
@@ -454,10 +455,10 @@ ngx_http_slidewin_spared(ngx_http_slidewin_ctx_t *ctx)
 
 
 static void
-ngx_http_slidewin_settled(ngx_http_slidewin_ctx_t *ctx,
+ngx_http_slidewin_entry_decided(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry)
 {
-    entry->settled = 1;
+    entry->decided = 1;
     ctx->undecided--;
 
     if (entry->source == NGX_HTTP_SLIDEWIN_SOURCE_NONE) {
@@ -478,7 +479,7 @@ ngx_http_slidewin_settled(ngx_http_slidewin_ctx_t *ctx,
  */
 
 static void
-ngx_http_slidewin_fail(ngx_http_slidewin_ctx_t *ctx,
+ngx_http_slidewin_entry_on_error(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_store_t *fallback)
 {
     int64_t  share;
@@ -495,7 +496,7 @@ ngx_http_slidewin_fail(ngx_http_slidewin_ctx_t *ctx,
     }
 
     if (entry->policy->on_error == NGX_HTTP_SLIDEWIN_ON_ERROR_OPEN) {
-        entry->settled = 1;
+        entry->decided = 1;
         ctx->undecided--;
         entry->source = NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN;
         entry->claim.verdict.admitted = 1;
@@ -510,7 +511,7 @@ static void
 ngx_http_slidewin_fail_closed(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry)
 {
-    entry->settled = 1;
+    entry->decided = 1;
     ctx->undecided--;
 
     entry->source = NGX_HTTP_SLIDEWIN_SOURCE_FAIL_CLOSED;
@@ -529,7 +530,7 @@ ngx_http_slidewin_fail_closed(ngx_http_slidewin_ctx_t *ctx,
  */
 
 static ngx_int_t
-ngx_http_slidewin_abandon(ngx_http_slidewin_ctx_t *ctx)
+ngx_http_slidewin_fail_pass(ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_http_slidewin_entry_t  *entry;
 
@@ -538,7 +539,7 @@ ngx_http_slidewin_abandon(ngx_http_slidewin_ctx_t *ctx)
         entry->claim.unwanted = 1;
 
         if (entry->claim.counted) {
-            ngx_http_slidewin_edge_give_back(entry);
+            ngx_http_slidewin_cache_refund(entry);
         }
     }
 
@@ -560,7 +561,7 @@ ngx_http_slidewin_abandon(ngx_http_slidewin_ctx_t *ctx)
 /* nothing but the answer or the client's leaving moves the request now */
 
 static ngx_int_t
-ngx_http_slidewin_wait(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
+ngx_http_slidewin_suspend(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_event_t  *rev;
 
@@ -572,18 +573,18 @@ ngx_http_slidewin_wait(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
         ngx_post_event(rev, &ngx_posted_events);
 
     } else if (ngx_handle_read_event(rev, 0) != NGX_OK) {
-        return ngx_http_slidewin_abandon(ctx);
+        return ngx_http_slidewin_fail_pass(ctx);
     }
 
     r->read_event_handler = ngx_http_test_reading;
-    r->write_event_handler = ngx_http_slidewin_waiting;
+    r->write_event_handler = ngx_http_slidewin_suspended_write;
 
     return NGX_AGAIN;
 }
 
 
 static void
-ngx_http_slidewin_waiting(ngx_http_request_t *r)
+ngx_http_slidewin_suspended_write(ngx_http_request_t *r)
 {
     /* void */
 }
@@ -592,7 +593,7 @@ ngx_http_slidewin_waiting(ngx_http_request_t *r)
 /* requests that are read before this one goes on are refused as well */
 
 static ngx_uint_t
-ngx_http_slidewin_heard(ngx_http_slidewin_call_t *call)
+ngx_http_slidewin_on_reject(ngx_http_slidewin_call_t *call)
 {
     ngx_uint_t                  i;
     ngx_http_slidewin_entry_t  *entry;
@@ -601,7 +602,7 @@ ngx_http_slidewin_heard(ngx_http_slidewin_call_t *call)
         entry = (ngx_http_slidewin_entry_t *) call->claims[i];
 
         if (!entry->claim.verdict.admitted
-            && !ngx_http_slidewin_edge_refused(entry, call->asked))
+            && !ngx_http_slidewin_cache_confirm_reject(entry, call->asked))
         {
             return 0;
         }
@@ -620,14 +621,14 @@ ngx_http_slidewin_resume(ngx_http_slidewin_call_t *call, ngx_int_t rc)
 
     ctx->waiting = NULL;
 
-    if (ctx->looks) {
-        ngx_http_slidewin_look_done(ctx, rc);
+    if (ctx->peeking) {
+        ngx_http_slidewin_peek_done(ctx, rc);
 
     } else {
-        ngx_http_slidewin_answer(ctx, rc);
+        ngx_http_slidewin_decide_result(ctx, rc);
     }
 
-    ngx_http_slidewin_go_on(ctx);
+    ngx_http_slidewin_run_phases(ctx);
 }
 
 
@@ -637,11 +638,14 @@ ngx_http_slidewin_resume(ngx_http_slidewin_call_t *call, ngx_int_t rc)
  */
 
 static ngx_int_t
-ngx_http_slidewin_postpone(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
+ngx_http_slidewin_delay_request(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_http_slidewin_entry_t  *entry;
 
-    if (ngx_http_slidewin_delay_join(ctx, ngx_http_slidewin_due) != NGX_OK) {
+    if (ngx_http_slidewin_delay_start(ctx, ngx_http_slidewin_delay_expired)
+        != NGX_OK)
+    {
         return NGX_DECLINED;
     }
 
@@ -657,7 +661,7 @@ ngx_http_slidewin_postpone(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
         ctx->undecided++;
 
         if (entry->claim.counted) {
-            ngx_http_slidewin_edge_give_back(entry);
+            ngx_http_slidewin_cache_refund(entry);
         }
 
         if (entry->delayed && !ctx->delayed) {
@@ -666,11 +670,11 @@ ngx_http_slidewin_postpone(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
             ngx_http_slidewin_report(r, entry, NGX_HTTP_SLIDEWIN_DELAYED,
                                      ", limit %L in %Lms, for %Lms",
                                      entry->quota,
-                                     entry->claim.policy.window,
+                                     entry->claim.rule.window,
                                      entry->claim.verdict.retry);
         }
 
-        ngx_http_slidewin_open(ctx, entry);
+        ngx_http_slidewin_entry_begin(ctx, entry);
     }
 
     return NGX_OK;
@@ -678,7 +682,7 @@ ngx_http_slidewin_postpone(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
 
 
 static void
-ngx_http_slidewin_due(ngx_event_t *ev)
+ngx_http_slidewin_delay_expired(ngx_event_t *ev)
 {
     ngx_http_slidewin_ctx_t  *ctx;
 
@@ -687,12 +691,12 @@ ngx_http_slidewin_due(ngx_event_t *ev)
     ctx->stands = 0;
     ctx->started = ngx_http_slidewin_clock_us();
 
-    ngx_http_slidewin_go_on(ctx);
+    ngx_http_slidewin_run_phases(ctx);
 }
 
 
 static void
-ngx_http_slidewin_go_on(ngx_http_slidewin_ctx_t *ctx)
+ngx_http_slidewin_run_phases(ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_connection_t    *c;
     ngx_http_request_t  *r;
@@ -707,13 +711,13 @@ ngx_http_slidewin_go_on(ngx_http_slidewin_ctx_t *ctx)
      * keeps nobody waiting any more
      */
 
-    if (r->write_event_handler != ngx_http_slidewin_waiting) {
-        ngx_http_slidewin_delay_leave(ctx);
+    if (r->write_event_handler != ngx_http_slidewin_suspended_write) {
+        ngx_http_slidewin_delay_cancel(ctx);
         return;
     }
 
     if (ngx_handle_read_event(c->read, 0) != NGX_OK) {
-        ngx_http_finalize_request(r, ngx_http_slidewin_abandon(ctx));
+        ngx_http_finalize_request(r, ngx_http_slidewin_fail_pass(ctx));
 
     } else {
         r->read_event_handler = ngx_http_block_reading;

@@ -3,8 +3,8 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "ngx_http_slidewin_outcome.h"
 #include "ngx_http_slidewin_headers.h"
+#include "ngx_http_slidewin_outcome.h"
 
 
 /* RFC 9651: an integer of a structured field has at most 15 digits */
@@ -109,7 +109,7 @@ ngx_http_slidewin_header_ietf(ngx_http_request_t *r,
 {
     size_t                      len;
     ngx_str_t                   policy, limit;
-    sw_policy_t                *limits;
+    sw_rule_t                  *limits;
     sw_verdict_t               *verdict;
     ngx_http_slidewin_entry_t  *entry;
 
@@ -135,7 +135,7 @@ ngx_http_slidewin_header_ietf(ngx_http_request_t *r,
             continue;
         }
 
-        limits = &entry->claim.policy;
+        limits = &entry->claim.rule;
         verdict = ngx_http_slidewin_entry_verdict(entry);
 
         policy.len = ngx_sprintf(policy.data + policy.len, "%s\"%V\";q=%L",
@@ -193,7 +193,7 @@ ngx_http_slidewin_header_legacy(ngx_http_request_t *r,
     for (entry = ctx->entries; entry; entry = entry->next) {
         if (ngx_http_slidewin_header_shows(entry)
             && (speaker == NULL
-                || ngx_http_slidewin_outranks(entry, speaker)))
+                || ngx_http_slidewin_outcome_precedes(entry, speaker)))
         {
             speaker = entry;
         }
@@ -220,7 +220,7 @@ ngx_http_slidewin_header_legacy(ngx_http_request_t *r,
     }
 
     if (ngx_http_slidewin_header_number(r, "X-RateLimit-Limit",
-                                        speaker->claim.policy.limit)
+                                        speaker->claim.rule.limit)
         != NGX_OK
         || ngx_http_slidewin_header_number(r, "X-RateLimit-Remaining",
                                            verdict->remaining)

@@ -3,23 +3,23 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "ngx_http_slidewin_refund.h"
+#include "ngx_http_slidewin_cache.h"
 #include "ngx_http_slidewin_ctx.h"
 #include "ngx_http_slidewin_delay.h"
-#include "ngx_http_slidewin_cache.h"
 #include "ngx_http_slidewin_log_handler.h"
 #include "ngx_http_slidewin_module.h"
+#include "ngx_http_slidewin_refund.h"
 
 
-static ngx_uint_t ngx_http_slidewin_final_status(ngx_http_request_t *r,
+static ngx_uint_t ngx_http_slidewin_log_status(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
-static void ngx_http_slidewin_final_refunds(ngx_http_slidewin_ctx_t *ctx,
+static void ngx_http_slidewin_log_refunds(ngx_http_slidewin_ctx_t *ctx,
     ngx_uint_t status);
-static int64_t ngx_http_slidewin_final_refund(ngx_http_slidewin_ctx_t *ctx,
+static int64_t ngx_http_slidewin_log_refund_of(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry, ngx_uint_t status);
-static void ngx_http_slidewin_final_resets(ngx_http_request_t *r,
+static void ngx_http_slidewin_log_resets(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx, ngx_uint_t status);
-static void ngx_http_slidewin_final_reset(ngx_http_request_t *r,
+static void ngx_http_slidewin_log_reset(ngx_http_request_t *r,
     ngx_http_slidewin_entry_t *entry);
 
 
@@ -30,7 +30,7 @@ static void ngx_http_slidewin_final_reset(ngx_http_request_t *r,
  */
 
 ngx_int_t
-ngx_http_slidewin_final_handler(ngx_http_request_t *r)
+ngx_http_slidewin_log_handler(ngx_http_request_t *r)
 {
     ngx_uint_t                status;
     ngx_http_slidewin_ctx_t  *ctx;
@@ -45,10 +45,10 @@ ngx_http_slidewin_final_handler(ngx_http_request_t *r)
         return NGX_OK;
     }
 
-    status = ngx_http_slidewin_final_status(r, ctx);
+    status = ngx_http_slidewin_log_status(r, ctx);
 
-    ngx_http_slidewin_final_refunds(ctx, status);
-    ngx_http_slidewin_final_resets(r, ctx, status);
+    ngx_http_slidewin_log_refunds(ctx, status);
+    ngx_http_slidewin_log_resets(r, ctx, status);
 
     return NGX_OK;
 }
@@ -57,7 +57,7 @@ ngx_http_slidewin_final_handler(ngx_http_request_t *r)
 /* as $status has it; one that was never answered has left */
 
 static ngx_uint_t
-ngx_http_slidewin_final_status(ngx_http_request_t *r,
+ngx_http_slidewin_log_status(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx)
 {
     if (r->post_action) {
@@ -69,20 +69,20 @@ ngx_http_slidewin_final_status(ngx_http_request_t *r,
 
 
 static void
-ngx_http_slidewin_final_refunds(ngx_http_slidewin_ctx_t *ctx,
+ngx_http_slidewin_log_refunds(ngx_http_slidewin_ctx_t *ctx,
     ngx_uint_t status)
 {
     ngx_http_slidewin_entry_t  *entry;
 
     for (entry = ctx->entries; entry; entry = entry->next) {
-        entry->refund = ngx_http_slidewin_final_refund(ctx, entry, status);
+        entry->refund = ngx_http_slidewin_log_refund_of(ctx, entry, status);
     }
 
     for (entry = ctx->entries; entry; entry = entry->next) {
         if (entry->refund) {
             entry->claim.cost = entry->refund;
 
-            ngx_http_slidewin_edge_give_back(entry);
+            ngx_http_slidewin_cache_refund(entry);
             ngx_http_slidewin_delay_wake(entry);
         }
     }
@@ -95,7 +95,7 @@ ngx_http_slidewin_final_refunds(ngx_http_slidewin_ctx_t *ctx,
  */
 
 static int64_t
-ngx_http_slidewin_final_refund(ngx_http_slidewin_ctx_t *ctx,
+ngx_http_slidewin_log_refund_of(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry, ngx_uint_t status)
 {
     int64_t                     cost, taken;
@@ -117,7 +117,7 @@ ngx_http_slidewin_final_refund(ngx_http_slidewin_ctx_t *ctx,
             before = 0;
         }
 
-        if (other->policy != entry->policy || !other->settled
+        if (other->policy != entry->policy || !other->decided
             || other->stays)
         {
             continue;
@@ -152,16 +152,16 @@ ngx_http_slidewin_final_refund(ngx_http_slidewin_ctx_t *ctx,
 
 
 static void
-ngx_http_slidewin_final_resets(ngx_http_request_t *r,
+ngx_http_slidewin_log_resets(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx, ngx_uint_t status)
 {
     ngx_http_slidewin_entry_t  *entry;
 
     for (entry = ctx->entries; entry; entry = entry->next) {
-        if (entry->settled && !entry->stays && entry->limit->reset
+        if (entry->decided && !entry->stays && entry->limit->reset
             && sw_statuses_have(entry->limit->reset, status))
         {
-            ngx_http_slidewin_final_reset(r, entry);
+            ngx_http_slidewin_log_reset(r, entry);
             ngx_http_slidewin_delay_wake(entry);
         }
     }
@@ -171,17 +171,17 @@ ngx_http_slidewin_final_resets(ngx_http_request_t *r,
 /* what this machine counted while the store was away is forgotten as well */
 
 static void
-ngx_http_slidewin_final_reset(ngx_http_request_t *r,
+ngx_http_slidewin_log_reset(ngx_http_request_t *r,
     ngx_http_slidewin_entry_t *entry)
 {
     ngx_http_slidewin_main_conf_t  *smcf;
 
     smcf = ngx_http_get_module_main_conf(r, ngx_http_slidewin_module);
 
-    ngx_http_slidewin_reset(&smcf->local, &entry->claim);
+    ngx_http_slidewin_reset_key(&smcf->local, &entry->claim);
 
     if (!entry->policy->store->local) {
-        ngx_http_slidewin_edge_forget(entry->policy, &entry->claim);
-        ngx_http_slidewin_reset(entry->policy->store, &entry->claim);
+        ngx_http_slidewin_cache_purge(entry->policy, &entry->claim);
+        ngx_http_slidewin_reset_key(entry->policy->store, &entry->claim);
     }
 }

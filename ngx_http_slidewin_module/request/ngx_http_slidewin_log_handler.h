@@ -9,7 +9,7 @@
 
 
 /* the log phase: what the final status makes of what was counted */
-ngx_int_t ngx_http_slidewin_final_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_slidewin_log_handler(ngx_http_request_t *r);
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_LOG_HANDLER_H_INCLUDED_ */

@@ -3,21 +3,21 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "ngx_http_slidewin_outcome.h"
-#include "ngx_http_slidewin_delay.h"
 #include "ngx_http_slidewin_cache.h"
+#include "ngx_http_slidewin_delay.h"
+#include "ngx_http_slidewin_outcome.h"
 #include "ngx_http_slidewin_report.h"
 
 
 static ngx_http_slidewin_status_e ngx_http_slidewin_entry_status(
     ngx_http_slidewin_entry_t *entry);
 static void ngx_http_slidewin_shadow(ngx_http_slidewin_ctx_t *ctx);
-static void ngx_http_slidewin_log(ngx_http_request_t *r,
+static void ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
 
 
 ngx_int_t
-ngx_http_slidewin_conclude(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
+ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_loc_conf_t *slcf)
 {
     ngx_uint_t                  status, rehearsed;
@@ -34,7 +34,7 @@ ngx_http_slidewin_conclude(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
 
     for (entry = ctx->entries; entry; entry = entry->next) {
 
-        if (!entry->settled) {
+        if (!entry->decided) {
             continue;
         }
 
@@ -47,7 +47,7 @@ ngx_http_slidewin_conclude(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
         }
 
         if (ctx->decider == NULL
-            || ngx_http_slidewin_outranks(entry, ctx->decider))
+            || ngx_http_slidewin_outcome_precedes(entry, ctx->decider))
         {
             ctx->decider = entry;
             ctx->status = ngx_http_slidewin_entry_status(entry);
@@ -60,16 +60,16 @@ ngx_http_slidewin_conclude(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
      */
 
     if (ctx->refused || !rehearsed) {
-        ngx_http_slidewin_uncount(ctx, ctx->refused);
+        ngx_http_slidewin_outcome_refund(ctx, ctx->refused);
     }
 
-    ngx_http_slidewin_delay_leave(ctx);
+    ngx_http_slidewin_delay_cancel(ctx);
 
     if (ctx->refused && slcf->retry_jitter) {
         ctx->jitter = ngx_random() % (slcf->retry_jitter + 1);
     }
 
-    ngx_http_slidewin_log(r, ctx);
+    ngx_http_slidewin_outcome_log(r, ctx);
 
     /* on allow never NGX_OK: "satisfy any" would take it for a password */
 
@@ -121,7 +121,7 @@ ngx_http_slidewin_entry_status(ngx_http_slidewin_entry_t *entry)
  */
 
 ngx_uint_t
-ngx_http_slidewin_outranks(ngx_http_slidewin_entry_t *one,
+ngx_http_slidewin_outcome_precedes(ngx_http_slidewin_entry_t *one,
     ngx_http_slidewin_entry_t *two)
 {
     sw_verdict_t                *v1, *v2;
@@ -161,7 +161,7 @@ ngx_http_slidewin_shadow(ngx_http_slidewin_ctx_t *ctx)
 
     for (entry = *ctx->pass; entry; entry = entry->next) {
 
-        if (!entry->settled || entry->shadowed) {
+        if (!entry->decided || entry->shadowed) {
             continue;
         }
 
@@ -180,7 +180,7 @@ ngx_http_slidewin_shadow(ngx_http_slidewin_ctx_t *ctx)
 
 
 void
-ngx_http_slidewin_uncount(ngx_http_slidewin_ctx_t *ctx, ngx_uint_t all)
+ngx_http_slidewin_outcome_refund(ngx_http_slidewin_ctx_t *ctx, ngx_uint_t all)
 {
     sw_verdict_t               *verdict;
     ngx_http_slidewin_claim_t  *claim;
@@ -193,7 +193,7 @@ ngx_http_slidewin_uncount(ngx_http_slidewin_ctx_t *ctx, ngx_uint_t all)
             continue;
         }
 
-        ngx_http_slidewin_edge_give_back(entry);
+        ngx_http_slidewin_cache_refund(entry);
 
         verdict = ngx_http_slidewin_entry_verdict(entry);
         verdict->remaining += claim->cost;
@@ -203,9 +203,10 @@ ngx_http_slidewin_uncount(ngx_http_slidewin_ctx_t *ctx, ngx_uint_t all)
 
 
 static void
-ngx_http_slidewin_log(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
+ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx)
 {
-    sw_policy_t                *limits;
+    sw_rule_t                  *limits;
     sw_verdict_t               *verdict;
     ngx_http_slidewin_entry_t  *entry;
 
@@ -214,7 +215,7 @@ ngx_http_slidewin_log(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx)
     }
 
     entry = ctx->decider;
-    limits = &entry->claim.policy;
+    limits = &entry->claim.rule;
 
     if (!ngx_http_slidewin_entry_known(entry)) {
         ngx_http_slidewin_report(r, entry, ctx->status, "");

@@ -3,9 +3,9 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "ngx_http_slidewin_cache.h"
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_outcome.h"
-#include "ngx_http_slidewin_cache.h"
 #include "ngx_http_slidewin_peek.h"
 
 
@@ -21,7 +21,7 @@ typedef struct {
 
 /* what is looked at together, in the place of the call's own claims */
 
-struct ngx_http_slidewin_look_s {
+struct ngx_http_slidewin_peek_s {
     ngx_http_slidewin_claim_t  **taken;      /* those */
     ngx_http_slidewin_claim_t  **claims;
     ngx_http_slidewin_glance_t  *glances;
@@ -30,19 +30,19 @@ struct ngx_http_slidewin_look_s {
 };
 
 
-static ngx_http_slidewin_look_t *ngx_http_slidewin_look_create(
+static ngx_http_slidewin_peek_t *ngx_http_slidewin_peek_create(
     ngx_http_slidewin_ctx_t *ctx);
-static ngx_http_slidewin_store_t *ngx_http_slidewin_look_collect(
+static ngx_http_slidewin_store_t *ngx_http_slidewin_peek_collect(
     ngx_http_slidewin_ctx_t *ctx);
-static ngx_uint_t ngx_http_slidewin_look_concerns(
+static ngx_uint_t ngx_http_slidewin_peek_applies(
     ngx_http_slidewin_ctx_t *ctx, ngx_http_slidewin_entry_t *entry,
     ngx_uint_t asked);
-static void ngx_http_slidewin_look_refused(ngx_http_slidewin_ctx_t *ctx,
+static void ngx_http_slidewin_peek_rejected(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_glance_t *glance, ngx_http_slidewin_source_e source);
 
 
 ngx_int_t
-ngx_http_slidewin_look(ngx_http_slidewin_ctx_t *ctx)
+ngx_http_slidewin_peek(ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_int_t                   rc;
     ngx_http_slidewin_entry_t  *entry;
@@ -60,45 +60,45 @@ ngx_http_slidewin_look(ngx_http_slidewin_ctx_t *ctx)
 
     /* it is refused: what it has reserved does not wait for its time */
 
-    ngx_http_slidewin_uncount(ctx, 1);
+    ngx_http_slidewin_outcome_refund(ctx, 1);
 
-    if (ctx->look == NULL) {
-        ctx->look = ngx_http_slidewin_look_create(ctx);
-        if (ctx->look == NULL) {
+    if (ctx->peek == NULL) {
+        ctx->peek = ngx_http_slidewin_peek_create(ctx);
+        if (ctx->peek == NULL) {
             return NGX_OK;
         }
     }
 
     for ( ;; ) {
-        store = ngx_http_slidewin_look_collect(ctx);
+        store = ngx_http_slidewin_peek_collect(ctx);
 
         if (store == NULL) {
             return NGX_OK;
         }
 
-        ctx->look->taken = ctx->call.claims;
-        ctx->call.claims = ctx->look->claims;
-        ctx->call.n = ctx->look->n;
+        ctx->peek->taken = ctx->call.claims;
+        ctx->call.claims = ctx->peek->claims;
+        ctx->call.n = ctx->peek->n;
         ctx->call.asked = ngx_http_slidewin_clock_us();
 
-        rc = store->backend->look(store, &ctx->call);
+        rc = store->backend->peek(store, &ctx->call);
 
         if (rc == NGX_AGAIN) {
             ctx->waiting = store;
-            ctx->looks = 1;
+            ctx->peeking = 1;
             return NGX_AGAIN;
         }
 
-        ngx_http_slidewin_look_done(ctx, rc);
+        ngx_http_slidewin_peek_done(ctx, rc);
     }
 }
 
 
-static ngx_http_slidewin_look_t *
-ngx_http_slidewin_look_create(ngx_http_slidewin_ctx_t *ctx)
+static ngx_http_slidewin_peek_t *
+ngx_http_slidewin_peek_create(ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_uint_t                  n;
-    ngx_http_slidewin_look_t   *look;
+    ngx_http_slidewin_peek_t   *peek;
     ngx_http_slidewin_entry_t  *entry;
 
     n = 0;
@@ -109,38 +109,38 @@ ngx_http_slidewin_look_create(ngx_http_slidewin_ctx_t *ctx)
 
     n = ngx_min(n, NGX_HTTP_SLIDEWIN_LOOK_MAX);
 
-    look = ngx_palloc(ctx->request->pool,
-                      sizeof(ngx_http_slidewin_look_t)
+    peek = ngx_palloc(ctx->request->pool,
+                      sizeof(ngx_http_slidewin_peek_t)
                       + (n + 1) * (sizeof(ngx_http_slidewin_glance_t)
                                    + sizeof(ngx_http_slidewin_claim_t *)));
-    if (look == NULL) {
+    if (peek == NULL) {
         return NULL;
     }
 
-    look->most = n;
-    look->glances = (ngx_http_slidewin_glance_t *) &look[1];
-    look->claims = (ngx_http_slidewin_claim_t **) &look->glances[n + 1];
+    peek->most = n;
+    peek->glances = (ngx_http_slidewin_glance_t *) &peek[1];
+    peek->claims = (ngx_http_slidewin_claim_t **) &peek->glances[n + 1];
 
-    return look;
+    return peek;
 }
 
 
 /* as many as a store can tell of in one call, and that are not known here */
 
 static ngx_http_slidewin_store_t *
-ngx_http_slidewin_look_collect(ngx_http_slidewin_ctx_t *ctx)
+ngx_http_slidewin_peek_collect(ngx_http_slidewin_ctx_t *ctx)
 {
-    ngx_uint_t                   group, its, asked;
-    ngx_http_slidewin_look_t    *look;
+    ngx_uint_t                   shard, its, asked;
+    ngx_http_slidewin_peek_t    *peek;
     ngx_http_slidewin_entry_t   *entry;
     ngx_http_slidewin_store_t   *store;
     ngx_http_slidewin_glance_t  *glance;
 
-    look = ctx->look;
-    look->n = 0;
+    peek = ctx->peek;
+    peek->n = 0;
 
     store = NULL;
-    group = 0;
+    shard = 0;
     asked = 1;
 
     for (entry = ctx->entries; entry; entry = entry->next) {
@@ -151,44 +151,44 @@ ngx_http_slidewin_look_collect(ngx_http_slidewin_ctx_t *ctx)
             asked = 0;
         }
 
-        if (!ngx_http_slidewin_look_concerns(ctx, entry, asked)
+        if (!ngx_http_slidewin_peek_applies(ctx, entry, asked)
             || (store && entry->store != store)
-            || look->n == look->most)
+            || peek->n == peek->most)
         {
             continue;
         }
 
-        its = entry->store->backend->group
-                  ? entry->store->backend->group(entry->store, &entry->claim)
+        its = entry->store->backend->shard
+                  ? entry->store->backend->shard(entry->store, &entry->claim)
                   : 0;
 
-        if (store && its != group) {
+        if (store && its != shard) {
             continue;
         }
 
-        glance = &look->glances[look->n];
+        glance = &peek->glances[peek->n];
 
         glance->entry = entry;
         glance->claim = entry->claim;
         glance->claim.unwanted = 0;
         glance->claim.cost = entry->cost;
 
-        entry->looked = 1;
+        entry->peeked = 1;
 
         if (!entry->store->local
-            && ngx_http_slidewin_edge_knows(entry, &glance->claim))
+            && ngx_http_slidewin_cache_peek(entry, &glance->claim))
         {
-            ngx_http_slidewin_look_refused(ctx, glance,
+            ngx_http_slidewin_peek_rejected(ctx, glance,
                                        NGX_HTTP_SLIDEWIN_SOURCE_DENY_CACHE);
             continue;
         }
 
         store = entry->store;
-        group = its;
-        look->claims[look->n++] = &glance->claim;
+        shard = its;
+        peek->claims[peek->n++] = &glance->claim;
     }
 
-    look->claims[look->n] = &look->glances[look->n].claim;
+    peek->claims[peek->n] = &peek->glances[peek->n].claim;
 
     return store;
 }
@@ -201,21 +201,21 @@ ngx_http_slidewin_look_collect(ngx_http_slidewin_ctx_t *ctx)
  */
 
 static ngx_uint_t
-ngx_http_slidewin_look_concerns(ngx_http_slidewin_ctx_t *ctx,
+ngx_http_slidewin_peek_applies(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry, ngx_uint_t asked)
 {
     ngx_http_slidewin_entry_t  *other;
 
-    if (entry->looked || entry->claim.dry_run || entry->cost == 0) {
+    if (entry->peeked || entry->claim.dry_run || entry->cost == 0) {
         return 0;
     }
 
-    if (!asked && !entry->settled) {
-        return entry->store->backend->look != NULL;
+    if (!asked && !entry->decided) {
+        return entry->store->backend->peek != NULL;
     }
 
     if (!ctx->rejected || !ngx_http_slidewin_entry_known(entry)
-        || entry->store->backend->look == NULL
+        || entry->store->backend->peek == NULL
         || ngx_http_slidewin_entry_verdict(entry)->remaining >= entry->cost)
     {
         return 0;
@@ -243,42 +243,43 @@ ngx_http_slidewin_look_concerns(ngx_http_slidewin_ctx_t *ctx,
  */
 
 void
-ngx_http_slidewin_look_done(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
+ngx_http_slidewin_peek_done(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
 {
     ngx_uint_t                   i;
-    ngx_http_slidewin_look_t    *look;
+    ngx_http_slidewin_peek_t    *peek;
     ngx_http_slidewin_entry_t   *entry;
     ngx_http_slidewin_glance_t  *glance;
 
-    look = ctx->look;
+    peek = ctx->peek;
 
-    ctx->looks = 0;
-    ctx->call.claims = look->taken;
+    ctx->peeking = 0;
+    ctx->call.claims = peek->taken;
 
     if (rc != NGX_OK) {
         for (entry = ctx->entries; entry; entry = entry->next) {
             if (entry->store && !entry->store->local) {
-                entry->looked = 1;
+                entry->peeked = 1;
             }
         }
 
         return;
     }
 
-    for (i = 0; i < look->n; i++) {
-        glance = &look->glances[i];
+    for (i = 0; i < peek->n; i++) {
+        glance = &peek->glances[i];
         entry = glance->entry;
 
         if (entry->store->local) {
-            ngx_http_slidewin_look_refused(ctx, glance,
-                                           NGX_HTTP_SLIDEWIN_SOURCE_LOCAL);
+            ngx_http_slidewin_peek_rejected(ctx, glance,
+                                            NGX_HTTP_SLIDEWIN_SOURCE_LOCAL);
             continue;
         }
 
-        ngx_http_slidewin_edge_saw(entry, &glance->claim, ctx->call.asked);
+        ngx_http_slidewin_cache_update_peek(entry, &glance->claim,
+                                            ctx->call.asked);
 
-        ngx_http_slidewin_look_refused(ctx, glance,
-                                       NGX_HTTP_SLIDEWIN_SOURCE_REDIS);
+        ngx_http_slidewin_peek_rejected(ctx, glance,
+                                        NGX_HTTP_SLIDEWIN_SOURCE_REDIS);
     }
 }
 
@@ -286,7 +287,7 @@ ngx_http_slidewin_look_done(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
 /* one that has room is told of as little as if it had not been looked at */
 
 static void
-ngx_http_slidewin_look_refused(ngx_http_slidewin_ctx_t *ctx,
+ngx_http_slidewin_peek_rejected(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_glance_t *glance, ngx_http_slidewin_source_e source)
 {
     ngx_http_slidewin_entry_t  *entry;
@@ -299,8 +300,8 @@ ngx_http_slidewin_look_refused(ngx_http_slidewin_ctx_t *ctx,
 
     entry->claim.verdict = glance->claim.verdict;
 
-    if (!entry->settled) {
-        entry->settled = 1;
+    if (!entry->decided) {
+        entry->decided = 1;
         ctx->undecided--;
     }
 

@@ -14,14 +14,14 @@
 
 
 /* NGX_AGAIN: ctx->waiting is asked, then look_done is to be called */
-ngx_int_t ngx_http_slidewin_look(ngx_http_slidewin_ctx_t *ctx);
-void ngx_http_slidewin_look_done(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc);
+ngx_int_t ngx_http_slidewin_peek(ngx_http_slidewin_ctx_t *ctx);
+void ngx_http_slidewin_peek_done(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc);
 
 
 /* whether there are others than those that were asked */
 
 static ngx_inline ngx_uint_t
-ngx_http_slidewin_look_needed(ngx_http_slidewin_ctx_t *ctx)
+ngx_http_slidewin_peek_needed(ngx_http_slidewin_ctx_t *ctx)
 {
     return ctx->undecided || ctx->pass != &ctx->entries;
 }

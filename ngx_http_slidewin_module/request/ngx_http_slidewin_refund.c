@@ -14,52 +14,52 @@ typedef ngx_int_t (*ngx_http_slidewin_verb_pt)(
 typedef struct {
     ngx_http_slidewin_call_t    call;
     ngx_http_slidewin_store_t  *store;
-} ngx_http_slidewin_amend_t;
+} ngx_http_slidewin_detached_t;
 
 
-static void ngx_http_slidewin_amend(ngx_http_slidewin_store_t *store,
+static void ngx_http_slidewin_detached_call(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_verb_pt verb);
-static void ngx_http_slidewin_amended(ngx_http_slidewin_call_t *call,
+static void ngx_http_slidewin_detached_done(ngx_http_slidewin_call_t *call,
     ngx_int_t rc);
-static void ngx_http_slidewin_disowned(ngx_http_slidewin_call_t *call,
+static void ngx_http_slidewin_abandoned_done(ngx_http_slidewin_call_t *call,
     ngx_int_t rc);
-static ngx_http_slidewin_amend_t *ngx_http_slidewin_amend_copy(
+static ngx_http_slidewin_detached_t *ngx_http_slidewin_detached_copy(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t **claims,
     ngx_uint_t n);
 
 
 void
-ngx_http_slidewin_give_back(ngx_http_slidewin_store_t *store,
+ngx_http_slidewin_refund(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim)
 {
-    ngx_http_slidewin_amend(store, claim, store->backend->give_back);
+    ngx_http_slidewin_detached_call(store, claim, store->backend->give_back);
 
     claim->counted = 0;
 }
 
 
 void
-ngx_http_slidewin_reset(ngx_http_slidewin_store_t *store,
+ngx_http_slidewin_reset_key(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim)
 {
-    ngx_http_slidewin_amend(store, claim, store->backend->reset);
+    ngx_http_slidewin_detached_call(store, claim, store->backend->reset);
 
     claim->counted = 0;
 }
 
 
 static void
-ngx_http_slidewin_amend(ngx_http_slidewin_store_t *store,
+ngx_http_slidewin_detached_call(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_verb_pt verb)
 {
-    ngx_http_slidewin_amend_t  *amend;
+    ngx_http_slidewin_detached_t  *amend;
 
-    amend = ngx_http_slidewin_amend_copy(store, &claim, 1);
+    amend = ngx_http_slidewin_detached_copy(store, &claim, 1);
     if (amend == NULL) {
         return;
     }
 
-    amend->call.done = ngx_http_slidewin_amended;
+    amend->call.done = ngx_http_slidewin_detached_done;
 
     if (verb(store, &amend->call) != NGX_AGAIN) {
         ngx_free(amend);
@@ -73,33 +73,33 @@ ngx_http_slidewin_amend(ngx_http_slidewin_store_t *store,
  */
 
 static void
-ngx_http_slidewin_amended(ngx_http_slidewin_call_t *call, ngx_int_t rc)
+ngx_http_slidewin_detached_done(ngx_http_slidewin_call_t *call, ngx_int_t rc)
 {
     ngx_free(call->data);
 }
 
 
 void
-ngx_http_slidewin_disown(ngx_http_slidewin_store_t *store,
+ngx_http_slidewin_abandon(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call)
 {
-    ngx_uint_t                  i;
-    ngx_http_slidewin_amend_t  *amend;
+    ngx_uint_t                     i;
+    ngx_http_slidewin_detached_t  *amend;
 
     amend = NULL;
 
     for (i = 0; i < call->n; i++) {
-        if (call->claims[i]->unwanted || call->claims[i]->ahead) {
-            amend = ngx_http_slidewin_amend_copy(store, call->claims,
-                                                 call->n);
+        if (call->claims[i]->unwanted || call->claims[i]->prefetch) {
+            amend = ngx_http_slidewin_detached_copy(store, call->claims,
+                                                    call->n);
             break;
         }
     }
 
-    if (amend && store->backend->adopt) {
-        amend->call.done = ngx_http_slidewin_disowned;
+    if (amend && store->backend->reassign) {
+        amend->call.done = ngx_http_slidewin_abandoned_done;
 
-        if (store->backend->adopt(store, call, &amend->call) == NGX_OK) {
+        if (store->backend->reassign(store, call, &amend->call) == NGX_OK) {
             return;
         }
     }
@@ -111,11 +111,11 @@ ngx_http_slidewin_disown(ngx_http_slidewin_store_t *store,
 
 
 static void
-ngx_http_slidewin_disowned(ngx_http_slidewin_call_t *call, ngx_int_t rc)
+ngx_http_slidewin_abandoned_done(ngx_http_slidewin_call_t *call, ngx_int_t rc)
 {
-    ngx_uint_t                  i;
-    ngx_http_slidewin_amend_t  *amend;
-    ngx_http_slidewin_claim_t  *claim;
+    ngx_uint_t                     i;
+    ngx_http_slidewin_detached_t  *amend;
+    ngx_http_slidewin_claim_t     *claim;
 
     amend = call->data;
 
@@ -128,10 +128,10 @@ ngx_http_slidewin_disowned(ngx_http_slidewin_call_t *call, ngx_int_t rc)
 
         /* nor is there anybody to take what was taken ahead */
 
-        claim->cost = (claim->unwanted ? claim->cost : 0) + claim->ahead;
+        claim->cost = (claim->unwanted ? claim->cost : 0) + claim->prefetch;
 
         if (claim->cost) {
-            ngx_http_slidewin_give_back(amend->store, claim);
+            ngx_http_slidewin_refund(amend->store, claim);
         }
     }
 
@@ -139,17 +139,17 @@ ngx_http_slidewin_disowned(ngx_http_slidewin_call_t *call, ngx_int_t rc)
 }
 
 
-static ngx_http_slidewin_amend_t *
-ngx_http_slidewin_amend_copy(ngx_http_slidewin_store_t *store,
+static ngx_http_slidewin_detached_t *
+ngx_http_slidewin_detached_copy(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t **claims, ngx_uint_t n)
 {
-    size_t                       size;
-    u_char                      *key;
-    ngx_uint_t                   i;
-    ngx_http_slidewin_amend_t   *amend;
-    ngx_http_slidewin_claim_t   *claim, **list;
+    size_t                         size;
+    u_char                        *key;
+    ngx_uint_t                     i;
+    ngx_http_slidewin_detached_t  *amend;
+    ngx_http_slidewin_claim_t     *claim, **list;
 
-    size = sizeof(ngx_http_slidewin_amend_t)
+    size = sizeof(ngx_http_slidewin_detached_t)
            + n * (sizeof(ngx_http_slidewin_claim_t)
                   + sizeof(ngx_http_slidewin_claim_t *));
 

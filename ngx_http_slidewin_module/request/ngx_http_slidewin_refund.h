@@ -13,11 +13,11 @@
 
 
 /* uncounts a claim that was counted */
-void ngx_http_slidewin_give_back(ngx_http_slidewin_store_t *store,
+void ngx_http_slidewin_refund(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim);
 
 /* forgets the key of a claim, with all that anybody counted for it */
-void ngx_http_slidewin_reset(ngx_http_slidewin_store_t *store,
+void ngx_http_slidewin_reset_key(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim);
 
 
@@ -25,7 +25,7 @@ void ngx_http_slidewin_reset(ngx_http_slidewin_store_t *store,
  * The request of a call that is under way leaves: what it will have counted is
  * given back if its claim is unwanted.
  */
-void ngx_http_slidewin_disown(ngx_http_slidewin_store_t *store,
+void ngx_http_slidewin_abandon(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call);
 
 

@@ -187,7 +187,7 @@ ngx_http_slidewin_variable_number(ngx_http_request_t *r,
     switch (data) {
 
     case NGX_HTTP_SLIDEWIN_VAR_LIMIT:
-        value = entry->claim.policy.limit;
+        value = entry->claim.rule.limit;
         break;
 
     case NGX_HTTP_SLIDEWIN_VAR_REMAINING:

@@ -25,7 +25,7 @@ typedef struct {
 
 static ngx_int_t ngx_http_slidewin_shm_take(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call);
-static ngx_int_t ngx_http_slidewin_shm_look(ngx_http_slidewin_store_t *store,
+static ngx_int_t ngx_http_slidewin_shm_peek(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call);
 static ngx_int_t ngx_http_slidewin_shm_reset(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call);
@@ -56,7 +56,7 @@ static void ngx_http_slidewin_shm_count(ngx_http_slidewin_slot_t *slot,
 
 const ngx_http_slidewin_backend_t  ngx_http_slidewin_shm_backend = {
     ngx_http_slidewin_shm_take,
-    ngx_http_slidewin_shm_look,
+    ngx_http_slidewin_shm_peek,
     ngx_http_slidewin_shm_reset,
     ngx_http_slidewin_shm_give_back,
     NULL,                                  /* never waits */
@@ -132,10 +132,10 @@ ngx_http_slidewin_shm_take_one(ngx_http_slidewin_call_t *call)
     /* nearly every client is known, and its state needs no more memory */
 
     if (slot.node && slot.state == &slot.node->state
-        && claim->policy.algorithm != SW_LOG)
+        && claim->rule.algorithm != SW_LOG)
     {
         rc = NGX_OK;
-        claim->counted = sw_window_take(slot.state, &claim->policy, now,
+        claim->counted = sw_window_take(slot.state, &claim->rule, now,
                                         claim->cost, &claim->verdict)
                          && claim->cost > 0;
 
@@ -163,7 +163,7 @@ ngx_http_slidewin_shm_take_one(ngx_http_slidewin_call_t *call)
 
 
 static ngx_int_t
-ngx_http_slidewin_shm_look(ngx_http_slidewin_store_t *store,
+ngx_http_slidewin_shm_peek(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call)
 {
     int64_t                   now, then;
@@ -231,7 +231,7 @@ ngx_http_slidewin_shm_give_back(ngx_http_slidewin_store_t *store,
             continue;
         }
 
-        sw_window_give_back(&node->state, &claim->policy, claim->cost,
+        sw_window_give_back(&node->state, &claim->rule, claim->cost,
                             claim->verdict.stamp);
 
         ngx_http_slidewin_zone_place(&slots[i].visit, node);
@@ -254,8 +254,8 @@ ngx_http_slidewin_shm_open(ngx_http_slidewin_slot_t *slots,
         claim = call->claims[i];
 
         for (j = i; j > 0; j--) {
-            if (ngx_http_slidewin_zone_precedes(call->claims[j - 1]->zone,
-                                                claim->zone))
+            if (ngx_http_slidewin_zone_locks_before(call->claims[j - 1]->zone,
+                                                    claim->zone))
             {
                 break;
             }
@@ -285,8 +285,8 @@ ngx_http_slidewin_shm_visit(ngx_http_slidewin_slot_t *slot,
     slot->state = NULL;
     slot->counts = 0;
 
-    ngx_http_slidewin_zone_visit(&slot->visit, claim->zone, &claim->key,
-                                 NGX_HTTP_SLIDEWIN_COUNTS);
+    ngx_http_slidewin_zone_open_key(&slot->visit, claim->zone, &claim->key,
+                                    NGX_HTTP_SLIDEWIN_COUNTS);
 }
 
 
@@ -358,8 +358,8 @@ ngx_http_slidewin_shm_admits(ngx_http_slidewin_slot_t *slot, int64_t now)
 
     claim->counted = 0;
     claim->verdict.admitted = slot->state
-              ? sw_window_admits(slot->state, &claim->policy, now, claim->cost)
-              : claim->cost <= claim->policy.limit;
+              ? sw_window_admits(slot->state, &claim->rule, now, claim->cost)
+              : claim->cost <= claim->rule.limit;
 
     return claim->verdict.admitted;
 }
@@ -368,7 +368,7 @@ ngx_http_slidewin_shm_admits(ngx_http_slidewin_slot_t *slot, int64_t now)
 static void
 ngx_http_slidewin_shm_find(ngx_http_slidewin_slot_t *slot, int64_t now)
 {
-    sw_policy_t               *policy;
+    sw_rule_t                 *rule;
     ngx_http_slidewin_node_t  *node;
 
     node = ngx_http_slidewin_zone_lookup(&slot->visit);
@@ -379,11 +379,11 @@ ngx_http_slidewin_shm_find(ngx_http_slidewin_slot_t *slot, int64_t now)
 
     ngx_http_slidewin_zone_touch(&slot->visit, node);
 
-    policy = &slot->claim->policy;
+    rule = &slot->claim->rule;
     slot->node = node;
     slot->state = &node->state;
 
-    if (sw_state_matches(&node->state, policy)) {
+    if (sw_state_matches(&node->state, rule)) {
         return;
     }
 
@@ -393,20 +393,20 @@ ngx_http_slidewin_shm_find(ngx_http_slidewin_slot_t *slot, int64_t now)
 
     ngx_memcpy(slot->state, &node->state, sw_state_bytes(&node->state));
 
-    sw_state_turn(&slot->carried, policy, now);
+    sw_state_turn(&slot->carried, rule, now);
 }
 
 
 static ngx_int_t
 ngx_http_slidewin_shm_prepare(ngx_http_slidewin_slot_t *slot, int64_t now)
 {
-    sw_policy_t  *policy;
+    sw_rule_t  *rule;
 
     if (!slot->counts) {
         return NGX_OK;
     }
 
-    policy = &slot->claim->policy;
+    rule = &slot->claim->rule;
 
     if (slot->node && slot->state != &slot->node->state
         && ngx_http_slidewin_shm_carry(slot, now) != NGX_OK)
@@ -415,8 +415,8 @@ ngx_http_slidewin_shm_prepare(ngx_http_slidewin_slot_t *slot, int64_t now)
     }
 
     if (slot->node == NULL) {
-        slot->node = ngx_http_slidewin_zone_create(&slot->visit, policy,
-                                                   sw_state_size(policy), now);
+        slot->node = ngx_http_slidewin_zone_create(&slot->visit, rule,
+                                                   sw_state_size(rule), now);
         if (slot->node == NULL) {
             return NGX_ERROR;
         }
@@ -424,8 +424,8 @@ ngx_http_slidewin_shm_prepare(ngx_http_slidewin_slot_t *slot, int64_t now)
 
     slot->state = &slot->node->state;
 
-    if (policy->algorithm == SW_LOG) {
-        ngx_http_slidewin_zone_grow(&slot->visit, slot->node, policy, now);
+    if (rule->algorithm == SW_LOG) {
+        ngx_http_slidewin_zone_log_grow(&slot->visit, slot->node, rule, now);
     }
 
     return NGX_OK;
@@ -442,12 +442,12 @@ ngx_http_slidewin_shm_carry(ngx_http_slidewin_slot_t *slot, int64_t now)
 {
     size_t                     size;
     sw_state_t                *state;
-    sw_policy_t               *policy;
+    sw_rule_t                 *rule;
     ngx_http_slidewin_node_t  *node;
 
     node = slot->node;
     state = slot->state;
-    policy = &slot->claim->policy;
+    rule = &slot->claim->rule;
     size = sw_state_bytes(state);
 
     if (node->state.algorithm != state->algorithm
@@ -455,7 +455,7 @@ ngx_http_slidewin_shm_carry(ngx_http_slidewin_slot_t *slot, int64_t now)
     {
         ngx_http_slidewin_zone_remove(&slot->visit, node);
 
-        node = ngx_http_slidewin_zone_create(&slot->visit, policy, size, now);
+        node = ngx_http_slidewin_zone_create(&slot->visit, rule, size, now);
         slot->node = node;
 
         if (node == NULL) {
@@ -464,7 +464,7 @@ ngx_http_slidewin_shm_carry(ngx_http_slidewin_slot_t *slot, int64_t now)
     }
 
     if (state->algorithm == SW_LOG) {
-        sw_state_carry(&node->state, policy, now, state->u.log.total);
+        sw_state_carry(&node->state, rule, now, state->u.log.total);
 
     } else {
         ngx_memcpy(&node->state, state, size);
@@ -490,7 +490,7 @@ ngx_http_slidewin_shm_count(ngx_http_slidewin_slot_t *slot, int64_t now)
     state = slot->state;
 
     if (state == NULL) {
-        sw_window_check_new(&claim->policy, now, claim->cost,
+        sw_window_check_new(&claim->rule, now, claim->cost,
                             &claim->verdict);
         return;
     }
@@ -508,17 +508,17 @@ ngx_http_slidewin_shm_count(ngx_http_slidewin_slot_t *slot, int64_t now)
     }
 
     if (slot->counts) {
-        stamp = sw_window_add(state, &claim->policy, now, claim->cost);
+        stamp = sw_window_add(state, &claim->rule, now, claim->cost);
 
         /* what is left after it */
 
-        sw_window_check_later(state, &claim->policy, now, 0, &claim->verdict);
+        sw_window_check_later(state, &claim->rule, now, 0, &claim->verdict);
 
         claim->verdict.stamp = stamp;
         claim->counted = 1;
 
     } else {
-        sw_window_check_later(state, &claim->policy, now, claim->cost,
+        sw_window_check_later(state, &claim->rule, now, claim->cost,
                               &claim->verdict);
     }
 

@@ -114,10 +114,10 @@ struct ngx_http_slidewin_zone_s {
 };
 
 
-static void ngx_http_slidewin_zone_disturb(ngx_http_slidewin_shctx_t *sh,
+static void ngx_http_slidewin_zone_links_begin(ngx_http_slidewin_shctx_t *sh,
     ngx_uint_t links);
-static void ngx_http_slidewin_zone_settle(ngx_http_slidewin_shctx_t *sh);
-static ngx_http_slidewin_node_t *ngx_http_slidewin_zone_make(
+static void ngx_http_slidewin_zone_links_end(ngx_http_slidewin_shctx_t *sh);
+static ngx_http_slidewin_node_t *ngx_http_slidewin_zone_node_alloc(
     ngx_http_slidewin_visit_t *visit, size_t size, int64_t now);
 static void ngx_http_slidewin_zone_link(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node);
@@ -220,11 +220,11 @@ static ngx_uint_t ngx_http_slidewin_end_verify(ngx_slab_pool_t *pool,
 
 
 void
-ngx_http_slidewin_zone_visit(ngx_http_slidewin_visit_t *visit,
+ngx_http_slidewin_zone_open_key(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_zone_t *zone, ngx_str_t *key,
     ngx_http_slidewin_what_e what)
 {
-    ngx_http_slidewin_zone_attend(visit, zone);
+    ngx_http_slidewin_zone_open(visit, zone);
 
     sw_key_make(&visit->key, key->data, key->len,
                 ngx_http_slidewin_digest);
@@ -239,7 +239,7 @@ ngx_http_slidewin_zone_visit(ngx_http_slidewin_visit_t *visit,
 
 
 void
-ngx_http_slidewin_zone_attend(ngx_http_slidewin_visit_t *visit,
+ngx_http_slidewin_zone_open(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_zone_t *zone)
 {
     visit->zone = zone;
@@ -264,7 +264,7 @@ ngx_http_slidewin_zone_on_lost(ngx_http_slidewin_zone_t *zone,
 
 
 void
-ngx_http_slidewin_zone_enter(ngx_http_slidewin_zone_t *zone)
+ngx_http_slidewin_zone_ref(ngx_http_slidewin_zone_t *zone)
 {
     ngx_http_slidewin_shctx_t  *sh;
 
@@ -275,7 +275,7 @@ ngx_http_slidewin_zone_enter(ngx_http_slidewin_zone_t *zone)
 
 
 ngx_uint_t
-ngx_http_slidewin_zone_leave(ngx_http_slidewin_zone_t *zone)
+ngx_http_slidewin_zone_unref(ngx_http_slidewin_zone_t *zone)
 {
     ngx_http_slidewin_shctx_t  *sh;
 
@@ -288,7 +288,7 @@ ngx_http_slidewin_zone_leave(ngx_http_slidewin_zone_t *zone)
 /* a zone that is being repaired may say anything: it is only a hint */
 
 ngx_uint_t
-ngx_http_slidewin_zone_denies(ngx_http_slidewin_zone_t *zone, int64_t now)
+ngx_http_slidewin_memo_may_deny(ngx_http_slidewin_zone_t *zone, int64_t now)
 {
     ngx_http_slidewin_shctx_t  *sh;
 
@@ -299,7 +299,7 @@ ngx_http_slidewin_zone_denies(ngx_http_slidewin_zone_t *zone, int64_t now)
 
 
 ngx_uint_t
-ngx_http_slidewin_zone_precedes(ngx_http_slidewin_zone_t *one,
+ngx_http_slidewin_zone_locks_before(ngx_http_slidewin_zone_t *one,
     ngx_http_slidewin_zone_t *two)
 {
     return one->shpool <= two->shpool;
@@ -318,14 +318,15 @@ ngx_http_slidewin_zone_lock(ngx_http_slidewin_visit_t *visit)
         ngx_http_slidewin_zone_repair(visit);
     }
 
-    ngx_http_slidewin_zone_settle(visit->sh);
+    ngx_http_slidewin_zone_links_end(visit->sh);
 }
 
 
 void
 ngx_http_slidewin_zone_unlock(ngx_http_slidewin_visit_t *visit)
 {
-    ngx_http_slidewin_zone_disturb(visit->sh, NGX_HTTP_SLIDEWIN_LINKS_SOUND);
+    ngx_http_slidewin_zone_links_begin(visit->sh,
+                                       NGX_HTTP_SLIDEWIN_LINKS_SOUND);
 
     ngx_shmtx_unlock(&visit->zone->shpool->mutex);
 }
@@ -418,22 +419,22 @@ ngx_http_slidewin_zone_move(ngx_http_slidewin_visit_t *visit,
 
 ngx_http_slidewin_node_t *
 ngx_http_slidewin_zone_create(ngx_http_slidewin_visit_t *visit,
-    const sw_policy_t *policy, size_t size, int64_t now)
+    const sw_rule_t *rule, size_t size, int64_t now)
 {
     uint32_t                   room;
     sw_log_entry_t            *entries;
     ngx_http_slidewin_node_t  *node;
 
-    size = ngx_http_slidewin_node_size(policy->algorithm, size);
+    size = ngx_http_slidewin_node_size(rule->algorithm, size);
 
-    node = ngx_http_slidewin_zone_make(visit, size, now - visit->utc);
+    node = ngx_http_slidewin_zone_node_alloc(visit, size, now - visit->utc);
     if (node == NULL) {
         return NULL;
     }
 
-    room = (policy->algorithm == SW_LOG) ? NGX_HTTP_SLIDEWIN_LOG_INLINE : 0;
+    room = (rule->algorithm == SW_LOG) ? NGX_HTTP_SLIDEWIN_LOG_INLINE : 0;
     entries = room ? ngx_http_slidewin_node_inline(node) : NULL;
-    sw_state_init(&node->state, policy, now, entries, room);
+    sw_state_init(&node->state, rule, now, entries, room);
 
     ngx_http_slidewin_zone_link(visit, node);
 
@@ -442,15 +443,15 @@ ngx_http_slidewin_zone_create(ngx_http_slidewin_visit_t *visit,
 
 
 void *
-ngx_http_slidewin_zone_remember(ngx_http_slidewin_visit_t *visit, size_t size,
+ngx_http_slidewin_memo_insert(ngx_http_slidewin_visit_t *visit, size_t size,
     int64_t now)
 {
     ngx_http_slidewin_node_t  *node;
 
-    node = ngx_http_slidewin_zone_make(visit,
-                                       offsetof(ngx_http_slidewin_node_t,
-                                                state)
-                                       + size, now);
+    node = ngx_http_slidewin_zone_node_alloc(visit,
+                                             offsetof(ngx_http_slidewin_node_t,
+                                                      state)
+                                             + size, now);
     if (node == NULL) {
         return NULL;
     }
@@ -464,7 +465,7 @@ ngx_http_slidewin_zone_remember(ngx_http_slidewin_visit_t *visit, size_t size,
 
 
 static ngx_http_slidewin_node_t *
-ngx_http_slidewin_zone_make(ngx_http_slidewin_visit_t *visit, size_t size,
+ngx_http_slidewin_zone_node_alloc(ngx_http_slidewin_visit_t *visit, size_t size,
     int64_t now)
 {
     ngx_http_slidewin_node_t  *node;
@@ -496,12 +497,12 @@ ngx_http_slidewin_zone_link(ngx_http_slidewin_visit_t *visit,
     sh = visit->sh;
 
     sh->loose = node;
-    ngx_http_slidewin_zone_settle(sh);
+    ngx_http_slidewin_zone_links_end(sh);
 
     ngx_http_slidewin_link_insert(visit->zone->shpool, &sh->seen, &node->seen);
     ngx_http_slidewin_end_insert(visit, node);
 
-    ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_TREE);
+    ngx_http_slidewin_zone_links_begin(sh, NGX_HTTP_SLIDEWIN_LINKS_TREE);
     sh->loose = NULL;
 
     root = ngx_http_slidewin_zone_tree(sh, (uint32_t) node->node.key, &tree);
@@ -510,7 +511,7 @@ ngx_http_slidewin_zone_link(ngx_http_slidewin_visit_t *visit,
     sw_step();
     *root = tree.root;
 
-    ngx_http_slidewin_zone_settle(sh);
+    ngx_http_slidewin_zone_links_end(sh);
 }
 
 
@@ -525,7 +526,7 @@ ngx_http_slidewin_zone_remove(ngx_http_slidewin_visit_t *visit,
 
     sh = visit->sh;
 
-    ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_TREE);
+    ngx_http_slidewin_zone_links_begin(sh, NGX_HTTP_SLIDEWIN_LINKS_TREE);
 
     root = ngx_http_slidewin_zone_tree(sh, (uint32_t) node->node.key, &tree);
 
@@ -534,7 +535,7 @@ ngx_http_slidewin_zone_remove(ngx_http_slidewin_visit_t *visit,
     *root = tree.root;
 
     sh->loose = node;
-    ngx_http_slidewin_zone_settle(sh);
+    ngx_http_slidewin_zone_links_end(sh);
 
     ngx_http_slidewin_link_remove(visit->zone->shpool, &node->seen);
     ngx_http_slidewin_end_remove(visit, node);
@@ -561,7 +562,7 @@ ngx_http_slidewin_zone_free(ngx_http_slidewin_visit_t *visit,
     sh = visit->sh;
     pool = visit->zone->shpool;
 
-    ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_MEMORY);
+    ngx_http_slidewin_zone_links_begin(sh, NGX_HTTP_SLIDEWIN_LINKS_MEMORY);
 
     if (ngx_http_slidewin_node_counts(node)
         && ngx_http_slidewin_node_ring(node))
@@ -573,12 +574,12 @@ ngx_http_slidewin_zone_free(ngx_http_slidewin_visit_t *visit,
     ngx_slab_free_locked(pool, node);
 
     sh->loose = NULL;
-    ngx_http_slidewin_zone_settle(sh);
+    ngx_http_slidewin_zone_links_end(sh);
 }
 
 
 void *
-ngx_http_slidewin_zone_recall(ngx_http_slidewin_visit_t *visit)
+ngx_http_slidewin_memo_lookup(ngx_http_slidewin_visit_t *visit)
 {
     ngx_http_slidewin_node_t  *node;
 
@@ -595,7 +596,7 @@ ngx_http_slidewin_zone_recall(ngx_http_slidewin_visit_t *visit)
 
 
 void
-ngx_http_slidewin_zone_forget(ngx_http_slidewin_visit_t *visit,
+ngx_http_slidewin_memo_delete(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_memo_t *memo)
 {
     ngx_http_slidewin_zone_remove(visit, ngx_http_slidewin_memo_node(memo));
@@ -613,23 +614,25 @@ ngx_http_slidewin_zone_keep(ngx_http_slidewin_visit_t *visit,
 
 
 void
-ngx_http_slidewin_zone_deny(ngx_http_slidewin_visit_t *visit, int64_t until)
+ngx_http_slidewin_memo_deny_until(ngx_http_slidewin_visit_t *visit,
+    int64_t until)
 {
-    if (!ngx_http_slidewin_zone_denies(visit->zone, until - 1)) {
+    if (!ngx_http_slidewin_memo_may_deny(visit->zone, until - 1)) {
         visit->sh->denies = (ngx_atomic_uint_t) until;
     }
 }
 
 
 void
-ngx_http_slidewin_zone_change(ngx_http_slidewin_visit_t *visit, int64_t now)
+ngx_http_slidewin_memo_invalidate(ngx_http_slidewin_visit_t *visit, int64_t now)
 {
     visit->sh->changed[visit->hash % NGX_HTTP_SLIDEWIN_ZONE_CHANGES] = now;
 }
 
 
 ngx_uint_t
-ngx_http_slidewin_zone_changed(ngx_http_slidewin_visit_t *visit, int64_t since)
+ngx_http_slidewin_memo_invalidated_since(ngx_http_slidewin_visit_t *visit,
+    int64_t since)
 {
     return visit->sh->changed[visit->hash % NGX_HTTP_SLIDEWIN_ZONE_CHANGES]
            >= since;
@@ -637,7 +640,7 @@ ngx_http_slidewin_zone_changed(ngx_http_slidewin_visit_t *visit, int64_t since)
 
 
 void
-ngx_http_slidewin_zone_due(ngx_http_slidewin_visit_t *visit,
+ngx_http_slidewin_memo_schedule(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_memo_t *memo)
 {
     if (memo->queue.next) {
@@ -653,7 +656,7 @@ ngx_http_slidewin_zone_due(ngx_http_slidewin_visit_t *visit,
 
 
 void
-ngx_http_slidewin_zone_done(ngx_http_slidewin_visit_t *visit,
+ngx_http_slidewin_memo_unschedule(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_memo_t *memo)
 {
     if (memo->queue.next == NULL) {
@@ -670,7 +673,7 @@ ngx_http_slidewin_zone_done(ngx_http_slidewin_visit_t *visit,
 
 
 void *
-ngx_http_slidewin_zone_first(ngx_http_slidewin_visit_t *visit)
+ngx_http_slidewin_memo_next_due(ngx_http_slidewin_visit_t *visit)
 {
     ngx_queue_t  *q;
 
@@ -690,14 +693,14 @@ ngx_http_slidewin_zone_first(ngx_http_slidewin_visit_t *visit)
  */
 
 void
-ngx_http_slidewin_zone_grow(ngx_http_slidewin_visit_t *visit,
-    ngx_http_slidewin_node_t *node, const sw_policy_t *policy, int64_t now)
+ngx_http_slidewin_zone_log_grow(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node, const sw_rule_t *rule, int64_t now)
 {
     size_t           size;
     uint32_t         room;
     sw_log_entry_t  *entries;
 
-    room = sw_log_wants(&node->state, policy);
+    room = sw_log_wants(&node->state, rule);
 
     if (room == 0) {
         return;
@@ -720,14 +723,14 @@ ngx_http_slidewin_zone_grow(ngx_http_slidewin_visit_t *visit,
         ngx_slab_free_locked(visit->zone->shpool, entries);
     }
 
-    ngx_http_slidewin_zone_settle(visit->sh);
+    ngx_http_slidewin_zone_links_end(visit->sh);
 }
 
 
 /* what a worker that dies now leaves to be repaired */
 
 static void
-ngx_http_slidewin_zone_disturb(ngx_http_slidewin_shctx_t *sh,
+ngx_http_slidewin_zone_links_begin(ngx_http_slidewin_shctx_t *sh,
     ngx_uint_t links)
 {
     sw_step();
@@ -739,9 +742,9 @@ ngx_http_slidewin_zone_disturb(ngx_http_slidewin_shctx_t *sh,
 /* the rest is as it should be, but for the lists */
 
 static void
-ngx_http_slidewin_zone_settle(ngx_http_slidewin_shctx_t *sh)
+ngx_http_slidewin_zone_links_end(ngx_http_slidewin_shctx_t *sh)
 {
-    ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_LISTS);
+    ngx_http_slidewin_zone_links_begin(sh, NGX_HTTP_SLIDEWIN_LINKS_LISTS);
 }
 
 
@@ -767,7 +770,7 @@ ngx_http_slidewin_zone_alloc(ngx_http_slidewin_visit_t *visit, size_t size,
     forgotten = sh->forgotten;
 
     for ( ;; ) {
-        ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_MEMORY);
+        ngx_http_slidewin_zone_links_begin(sh, NGX_HTTP_SLIDEWIN_LINKS_MEMORY);
 
         p = ngx_slab_alloc_locked(shpool, size);
 
@@ -775,7 +778,7 @@ ngx_http_slidewin_zone_alloc(ngx_http_slidewin_visit_t *visit, size_t size,
             break;
         }
 
-        ngx_http_slidewin_zone_settle(sh);
+        ngx_http_slidewin_zone_links_end(sh);
 
         if (evictions-- == 0) {
             break;
@@ -1508,7 +1511,7 @@ ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit)
         end = NULL;
     }
 
-    ngx_http_slidewin_zone_disturb(sh, NGX_HTTP_SLIDEWIN_LINKS_ALL);
+    ngx_http_slidewin_zone_links_begin(sh, NGX_HTTP_SLIDEWIN_LINKS_ALL);
 
     ngx_slab_init(visit->zone->shpool);
     sw_step();
@@ -1520,7 +1523,7 @@ ngx_http_slidewin_zone_repair(ngx_http_slidewin_visit_t *visit)
     sw_step();
 
     ngx_http_slidewin_zone_clear(visit->zone->shpool, sh);
-    ngx_http_slidewin_zone_settle(sh);
+    ngx_http_slidewin_zone_links_end(sh);
 
     ngx_http_slidewin_zone_restore(visit, saved, end);
 
@@ -1562,7 +1565,7 @@ ngx_http_slidewin_zone_repair_lists(ngx_http_slidewin_visit_t *visit)
         return;
     }
 
-    ngx_http_slidewin_zone_settle(sh);
+    ngx_http_slidewin_zone_links_end(sh);
 }
 
 
@@ -1593,7 +1596,7 @@ ngx_http_slidewin_zone_repair_trees(ngx_http_slidewin_visit_t *visit)
     }
 
     sh->loose = NULL;
-    ngx_http_slidewin_zone_settle(sh);
+    ngx_http_slidewin_zone_links_end(sh);
 }
 
 
@@ -1682,8 +1685,8 @@ ngx_http_slidewin_zone_restore(ngx_http_slidewin_visit_t *visit, u_char *p,
         size = ngx_http_slidewin_node_bytes(saved);
         ring = ngx_http_slidewin_node_ring(saved);
 
-        ngx_http_slidewin_zone_disturb(visit->sh,
-                                       NGX_HTTP_SLIDEWIN_LINKS_MEMORY);
+        ngx_http_slidewin_zone_links_begin(visit->sh,
+                                           NGX_HTTP_SLIDEWIN_LINKS_MEMORY);
 
         node = ngx_slab_alloc_locked(pool, size);
         entries = ring ? ngx_slab_alloc_locked(pool, ring) : NULL;
@@ -1710,7 +1713,7 @@ ngx_http_slidewin_zone_restore(ngx_http_slidewin_visit_t *visit, u_char *p,
         ngx_http_slidewin_zone_link(visit, node);
     }
 
-    ngx_http_slidewin_zone_settle(visit->sh);
+    ngx_http_slidewin_zone_links_end(visit->sh);
 }
 
 
@@ -1872,7 +1875,8 @@ ngx_http_slidewin_zone_init(ngx_shm_zone_t *shm_zone, void *data)
 #if (NGX_HTTP_SLIDEWIN_TEST)
 
 void
-ngx_http_slidewin_zone_die(ngx_http_slidewin_zone_t *zone, ngx_uint_t all)
+ngx_http_slidewin_zone_test_crash(ngx_http_slidewin_zone_t *zone,
+    ngx_uint_t all)
 {
     ngx_http_slidewin_shctx_t  *sh;
 

@@ -100,12 +100,12 @@ typedef struct {
 ngx_http_slidewin_zone_t *ngx_http_slidewin_zone_add(ngx_conf_t *cf,
     ngx_str_t *name, size_t size, ngx_str_t *key, void *tag);
 
-void ngx_http_slidewin_zone_visit(ngx_http_slidewin_visit_t *visit,
+void ngx_http_slidewin_zone_open_key(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_zone_t *zone, ngx_str_t *key,
     ngx_http_slidewin_what_e what);
 
 /* a look at no client, but at those that are due */
-void ngx_http_slidewin_zone_attend(ngx_http_slidewin_visit_t *visit,
+void ngx_http_slidewin_zone_open(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_zone_t *zone);
 
 /*
@@ -122,18 +122,18 @@ void ngx_http_slidewin_zone_on_lost(ngx_http_slidewin_zone_t *zone,
  * Workers that use it come and go.  Whether the one that goes is the last: it
  * is not, if ever one was killed.
  */
-void ngx_http_slidewin_zone_enter(ngx_http_slidewin_zone_t *zone);
-ngx_uint_t ngx_http_slidewin_zone_leave(ngx_http_slidewin_zone_t *zone);
+void ngx_http_slidewin_zone_ref(ngx_http_slidewin_zone_t *zone);
+ngx_uint_t ngx_http_slidewin_zone_unref(ngx_http_slidewin_zone_t *zone);
 
 /* without the lock: whether there may be a denial at that time */
-ngx_uint_t ngx_http_slidewin_zone_denies(ngx_http_slidewin_zone_t *zone,
+ngx_uint_t ngx_http_slidewin_memo_may_deny(ngx_http_slidewin_zone_t *zone,
     int64_t now);
 
 /*
  * Who locks several zones locks them in this order, which is the same in
  * every worker, also in those of the configuration before.
  */
-ngx_uint_t ngx_http_slidewin_zone_precedes(ngx_http_slidewin_zone_t *one,
+ngx_uint_t ngx_http_slidewin_zone_locks_before(ngx_http_slidewin_zone_t *one,
     ngx_http_slidewin_zone_t *two);
 
 void ngx_http_slidewin_zone_lock(ngx_http_slidewin_visit_t *visit);
@@ -170,9 +170,9 @@ void ngx_http_slidewin_zone_touch(ngx_http_slidewin_visit_t *visit,
 void ngx_http_slidewin_zone_move(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_node_t *node);
 
-/* with a new state of the policy, and that many bytes for it */
+/* with a new state of the rule, and that many bytes for it */
 ngx_http_slidewin_node_t *ngx_http_slidewin_zone_create(
-    ngx_http_slidewin_visit_t *visit, const sw_policy_t *policy, size_t size,
+    ngx_http_slidewin_visit_t *visit, const sw_rule_t *rule, size_t size,
     int64_t now);
 
 void ngx_http_slidewin_zone_remove(ngx_http_slidewin_visit_t *visit,
@@ -180,38 +180,38 @@ void ngx_http_slidewin_zone_remove(ngx_http_slidewin_visit_t *visit,
 
 /* a denial or a lease: the one there is, a new one of that many bytes */
 
-void *ngx_http_slidewin_zone_recall(ngx_http_slidewin_visit_t *visit);
-void *ngx_http_slidewin_zone_remember(ngx_http_slidewin_visit_t *visit,
+void *ngx_http_slidewin_memo_lookup(ngx_http_slidewin_visit_t *visit);
+void *ngx_http_slidewin_memo_insert(ngx_http_slidewin_visit_t *visit,
     size_t size, int64_t now);
-void ngx_http_slidewin_zone_forget(ngx_http_slidewin_visit_t *visit,
+void ngx_http_slidewin_memo_delete(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_memo_t *memo);
 void ngx_http_slidewin_zone_keep(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_memo_t *memo, int64_t until);
 
 /* there are denials until then */
-void ngx_http_slidewin_zone_deny(ngx_http_slidewin_visit_t *visit,
+void ngx_http_slidewin_memo_deny_until(ngx_http_slidewin_visit_t *visit,
     int64_t until);
 
 /*
  * There is more for the client from now on, in us; whether there may be, so
  * that what was said of it since then is worth nothing.
  */
-void ngx_http_slidewin_zone_change(ngx_http_slidewin_visit_t *visit,
+void ngx_http_slidewin_memo_invalidate(ngx_http_slidewin_visit_t *visit,
     int64_t now);
-ngx_uint_t ngx_http_slidewin_zone_changed(ngx_http_slidewin_visit_t *visit,
-    int64_t since);
+ngx_uint_t ngx_http_slidewin_memo_invalidated_since(
+    ngx_http_slidewin_visit_t *visit, int64_t since);
 
 /* the due, the first that became so first */
 
-void ngx_http_slidewin_zone_due(ngx_http_slidewin_visit_t *visit,
+void ngx_http_slidewin_memo_schedule(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_memo_t *memo);
-void ngx_http_slidewin_zone_done(ngx_http_slidewin_visit_t *visit,
+void ngx_http_slidewin_memo_unschedule(ngx_http_slidewin_visit_t *visit,
     ngx_http_slidewin_memo_t *memo);
-void *ngx_http_slidewin_zone_first(ngx_http_slidewin_visit_t *visit);
+void *ngx_http_slidewin_memo_next_due(ngx_http_slidewin_visit_t *visit);
 
 /* gives a log room for one more entry, if there is memory */
-void ngx_http_slidewin_zone_grow(ngx_http_slidewin_visit_t *visit,
-    ngx_http_slidewin_node_t *node, const sw_policy_t *policy, int64_t now);
+void ngx_http_slidewin_zone_log_grow(ngx_http_slidewin_visit_t *visit,
+    ngx_http_slidewin_node_t *node, const sw_rule_t *rule, int64_t now);
 
 
 /*
@@ -232,7 +232,7 @@ ngx_http_slidewin_zone_place(ngx_http_slidewin_visit_t *visit,
 #if (NGX_HTTP_SLIDEWIN_TEST)
 
 /* kills this process with the lock held and the links in disorder */
-void ngx_http_slidewin_zone_die(ngx_http_slidewin_zone_t *zone,
+void ngx_http_slidewin_zone_test_crash(ngx_http_slidewin_zone_t *zone,
     ngx_uint_t all);
 
 #endif

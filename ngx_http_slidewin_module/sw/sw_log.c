@@ -114,21 +114,21 @@ sw_log_used(const sw_log_t *log, int64_t window, int64_t now)
 
 
 int64_t
-sw_log_wait(const sw_log_t *log, const sw_policy_t *policy, int64_t now,
+sw_log_wait(const sw_log_t *log, const sw_rule_t *rule, int64_t now,
     int64_t cost)
 {
     int64_t   held, excess;
     uint32_t  i;
 
-    held = sw_log_held(log, policy->window, now);
-    excess = held + cost - policy->limit;
+    held = sw_log_held(log, rule->window, now);
+    excess = held + cost - rule->limit;
 
     if (excess <= 0) {
         return 0;
     }
 
     if (excess >= held) {
-        return log->newest + policy->window - now;
+        return log->newest + rule->window - now;
     }
 
     /* what is before the window of a log that is kept for a longer one */
@@ -143,7 +143,7 @@ sw_log_wait(const sw_log_t *log, const sw_policy_t *policy, int64_t now,
         }
     }
 
-    return sw_log_time(log, i) + policy->window - now;
+    return sw_log_time(log, i) + rule->window - now;
 }
 
 
@@ -323,7 +323,7 @@ sw_log_give_back(sw_log_t *log, int64_t cost, int64_t stamp)
 
 
 uint32_t
-sw_log_wants(const sw_state_t *state, const sw_policy_t *policy)
+sw_log_wants(const sw_state_t *state, const sw_rule_t *rule)
 {
     int64_t          most;
     const sw_log_t  *log;
@@ -332,8 +332,8 @@ sw_log_wants(const sw_state_t *state, const sw_policy_t *policy)
 
     /* beside what fits the window, what a longer one has before, merged */
 
-    most = policy->limit
-           + (state->window > policy->window ? SW_LOG_PARTS + 1 : 0);
+    most = rule->limit
+           + (state->window > rule->window ? SW_LOG_PARTS + 1 : 0);
 
     if (log->count < log->room || log->room >= most) {
         return 0;

@@ -20,7 +20,7 @@ int64_t sw_log_held(const sw_log_t *log, int64_t window, int64_t now);
 
 int64_t sw_log_end(const sw_log_t *log, int64_t window);
 int64_t sw_log_used(const sw_log_t *log, int64_t window, int64_t now);
-int64_t sw_log_wait(const sw_log_t *log, const sw_policy_t *policy,
+int64_t sw_log_wait(const sw_log_t *log, const sw_rule_t *rule,
     int64_t now, int64_t cost);
 void sw_log_add(sw_log_t *log, int64_t longest, int64_t window, int64_t now,
     int64_t cost);

@@ -31,14 +31,14 @@ sw_fixed_used(const sw_pair_t *pair, int64_t window, int64_t now)
 
 
 int64_t
-sw_fixed_wait(const sw_pair_t *pair, const sw_policy_t *policy, int64_t now,
+sw_fixed_wait(const sw_pair_t *pair, const sw_rule_t *rule, int64_t now,
     int64_t cost)
 {
-    if (pair->curr + cost <= policy->limit) {
+    if (pair->curr + cost <= rule->limit) {
         return 0;
     }
 
-    return policy->window - sw_pair_gone(pair, policy->window, now);
+    return rule->window - sw_pair_gone(pair, rule->window, now);
 }
 
 
@@ -58,25 +58,25 @@ sw_counter_used(const sw_pair_t *pair, int64_t window, int64_t now)
 
 
 int64_t
-sw_counter_wait(const sw_pair_t *pair, const sw_policy_t *policy,
+sw_counter_wait(const sw_pair_t *pair, const sw_rule_t *rule,
     int64_t now, int64_t cost)
 {
     int64_t  gone, room, decay;
 
-    gone = sw_pair_gone(pair, policy->window, now);
-    room = policy->limit - cost - pair->curr;
+    gone = sw_pair_gone(pair, rule->window, now);
+    room = rule->limit - cost - pair->curr;
 
     if (room >= 0) {
-        decay = sw_counter_decay(pair->prev, room, policy->window);
+        decay = sw_counter_decay(pair->prev, room, rule->window);
 
-        if (decay < policy->window) {
+        if (decay < rule->window) {
             return sw_max(decay - gone, 0);
         }
     }
 
-    return policy->window - gone
-           + sw_counter_decay(pair->curr, policy->limit - cost,
-                              policy->window);
+    return rule->window - gone
+           + sw_counter_decay(pair->curr, rule->limit - cost,
+                              rule->window);
 }
 
 

@@ -16,11 +16,11 @@
 int64_t sw_pair_give_back(sw_pair_t *pair, int64_t index, int64_t cost);
 
 int64_t sw_fixed_used(const sw_pair_t *pair, int64_t window, int64_t now);
-int64_t sw_fixed_wait(const sw_pair_t *pair, const sw_policy_t *policy,
+int64_t sw_fixed_wait(const sw_pair_t *pair, const sw_rule_t *rule,
     int64_t now, int64_t cost);
 
 int64_t sw_counter_used(const sw_pair_t *pair, int64_t window, int64_t now);
-int64_t sw_counter_wait(const sw_pair_t *pair, const sw_policy_t *policy,
+int64_t sw_counter_wait(const sw_pair_t *pair, const sw_rule_t *rule,
     int64_t now, int64_t cost);
 
 
@@ -93,16 +93,16 @@ sw_fixed_end(const sw_pair_t *pair, int64_t window)
 
 
 static inline int
-sw_counter_admits(const sw_pair_t *pair, const sw_policy_t *policy,
+sw_counter_admits(const sw_pair_t *pair, const sw_rule_t *rule,
     int64_t now, int64_t cost)
 {
     if (cost == 0) {
         return 1;
     }
 
-    return cost <= policy->limit
-           && sw_counter_level(pair, policy->window, now)
-              + cost * policy->window <= policy->limit * policy->window;
+    return cost <= rule->limit
+           && sw_counter_level(pair, rule->window, now)
+              + cost * rule->window <= rule->limit * rule->window;
 }
 
 

@@ -5,14 +5,14 @@
 #include "sw_slices.h"
 
 
-static int sw_proto_taken(const int64_t *numbers, const sw_policy_t *policy,
+static int sw_proto_taken(const int64_t *numbers, const sw_rule_t *rule,
     const sw_proto_asked_t *asked, sw_proto_taken_t *taken);
 static int sw_proto_state(sw_state_t *state, const int64_t *numbers,
-    const sw_policy_t *policy, int64_t now);
-static int64_t *sw_proto_newest(sw_state_t *state, const sw_policy_t *policy);
-static void sw_proto_before(sw_state_t *state, const sw_policy_t *policy,
+    const sw_rule_t *rule, int64_t now);
+static int64_t *sw_proto_newest(sw_state_t *state, const sw_rule_t *rule);
+static void sw_proto_before(sw_state_t *state, const sw_rule_t *rule,
     int64_t now, int64_t units, sw_verdict_t *verdict);
-static int sw_proto_log(const int64_t *numbers, const sw_policy_t *policy,
+static int sw_proto_log(const int64_t *numbers, const sw_rule_t *rule,
     int64_t now, int64_t cost, int64_t later, sw_verdict_t *verdict);
 
 
@@ -31,25 +31,25 @@ sw_proto_algorithm(sw_algorithm_e algorithm)
 
 
 char *
-sw_proto_put_policy(char *p, const sw_policy_t *policy, int64_t cost)
+sw_proto_put_rule(char *p, const sw_rule_t *rule, int64_t cost)
 {
-    *p++ = sw_proto_algorithm(policy->algorithm)[0];
+    *p++ = sw_proto_algorithm(rule->algorithm)[0];
 
-    p = sw_proto_put(p, policy->limit);
-    p = sw_proto_put(p, policy->window);
-    p = sw_proto_put(p, policy->slices);
+    p = sw_proto_put(p, rule->limit);
+    p = sw_proto_put(p, rule->window);
+    p = sw_proto_put(p, rule->slices);
 
     return sw_proto_put(p, cost);
 }
 
 
 size_t
-sw_proto_numbers(const sw_policy_t *policy)
+sw_proto_numbers(const sw_rule_t *rule)
 {
-    switch (policy->algorithm) {
+    switch (rule->algorithm) {
 
     case SW_STRICT:
-        return 2 + 1 + (size_t) policy->slices + 1;
+        return 2 + 1 + (size_t) rule->slices + 1;
 
     case SW_LOG:
         return 2 + 4;
@@ -61,7 +61,7 @@ sw_proto_numbers(const sw_policy_t *policy)
 
 
 int
-sw_proto_read(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
+sw_proto_read(const int64_t *numbers, const sw_rule_t *rule, int64_t now,
     const sw_proto_asked_t *asked, sw_proto_taken_t *taken,
     sw_verdict_t *last)
 {
@@ -69,7 +69,7 @@ sw_proto_read(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
     int64_t         units, cost, room;
     sw_any_state_t  space;
 
-    n = sw_proto_numbers(policy);
+    n = sw_proto_numbers(rule);
 
     for (i = 0; i < n; i++) {
         if (numbers[i] < 0 || numbers[i] > SW_PRODUCT_MAX) {
@@ -78,7 +78,7 @@ sw_proto_read(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
     }
 
     if (now < 1 || now > SW_PRODUCT_MAX / SW_SLICES_MAX
-        || sw_proto_taken(numbers, policy, asked, taken) != SW_OK)
+        || sw_proto_taken(numbers, rule, asked, taken) != SW_OK)
     {
         return SW_ERROR;
     }
@@ -88,35 +88,35 @@ sw_proto_read(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
 
     /* what was counted is within the limit, and there */
 
-    if (policy->algorithm == SW_LOG) {
+    if (rule->algorithm == SW_LOG) {
 
-        if (numbers[2] < units || (units && numbers[2] > policy->limit)
-            || sw_proto_log(numbers, policy, now, cost, taken->ahead, last)
+        if (numbers[2] < units || (units && numbers[2] > rule->limit)
+            || sw_proto_log(numbers, rule, now, cost, taken->prefetch, last)
                != SW_OK)
         {
             return SW_ERROR;
         }
 
-        room = policy->limit - numbers[2];
+        room = rule->limit - numbers[2];
 
     } else {
 
-        if (sw_proto_state(&space.state, numbers, policy, now) != SW_OK) {
+        if (sw_proto_state(&space.state, numbers, rule, now) != SW_OK) {
             return SW_ERROR;
         }
 
-        sw_window_check(&space.state, policy, now, cost, last);
+        sw_window_check(&space.state, rule, now, cost, last);
 
-        if (*sw_proto_newest(&space.state, policy) < units
-            || (units && last->level > policy->limit * last->scale))
+        if (*sw_proto_newest(&space.state, rule) < units
+            || (units && last->level > rule->limit * last->scale))
         {
             return SW_ERROR;
         }
 
         room = last->remaining;
 
-        if (taken->ahead) {
-            sw_proto_before(&space.state, policy, now, taken->ahead, last);
+        if (taken->prefetch) {
+            sw_proto_before(&space.state, rule, now, taken->prefetch, last);
         }
     }
 
@@ -131,7 +131,7 @@ sw_proto_read(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
         return SW_ERROR;
     }
 
-    if (taken->counted == asked->times && taken->ahead < asked->ahead
+    if (taken->counted == asked->times && taken->prefetch < asked->prefetch
         && room > 0)
     {
         return SW_ERROR;
@@ -142,7 +142,7 @@ sw_proto_read(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
 
 
 void
-sw_proto_verdict(const int64_t *numbers, const sw_policy_t *policy,
+sw_proto_verdict(const int64_t *numbers, const sw_rule_t *rule,
     int64_t now, const sw_proto_asked_t *asked, const sw_proto_taken_t *taken,
     const sw_verdict_t *last, int64_t nth, sw_verdict_t *verdict)
 {
@@ -156,34 +156,34 @@ sw_proto_verdict(const int64_t *numbers, const sw_policy_t *policy,
 
     later = numbers[1] - nth * asked->cost;
 
-    if (policy->algorithm == SW_LOG) {
-        (void) sw_proto_log(numbers, policy, now, 0, later, verdict);
+    if (rule->algorithm == SW_LOG) {
+        (void) sw_proto_log(numbers, rule, now, 0, later, verdict);
         return;
     }
 
-    (void) sw_proto_state(&space.state, numbers, policy, now);
+    (void) sw_proto_state(&space.state, numbers, rule, now);
 
     verdict->admitted = 1;
     verdict->stamp = last->stamp;
 
-    sw_proto_before(&space.state, policy, now, later, verdict);
+    sw_proto_before(&space.state, rule, now, later, verdict);
 }
 
 
 /* what was left before the last units were counted */
 
 static void
-sw_proto_before(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+sw_proto_before(sw_state_t *state, const sw_rule_t *rule, int64_t now,
     int64_t units, sw_verdict_t *verdict)
 {
-    *sw_proto_newest(state, policy) -= units;
+    *sw_proto_newest(state, rule) -= units;
 
-    sw_window_check_later(state, policy, now, 0, verdict);
+    sw_window_check_later(state, rule, now, 0, verdict);
 }
 
 
 static int
-sw_proto_taken(const int64_t *numbers, const sw_policy_t *policy,
+sw_proto_taken(const int64_t *numbers, const sw_rule_t *rule,
     const sw_proto_asked_t *asked, sw_proto_taken_t *taken)
 {
     int64_t  units;
@@ -192,23 +192,23 @@ sw_proto_taken(const int64_t *numbers, const sw_policy_t *policy,
 
     taken->admitted = numbers[0];
     taken->counted = 0;
-    taken->ahead = 0;
+    taken->prefetch = 0;
 
     if (asked->cost == 0) {
         return (taken->admitted == asked->times && units == 0) ? SW_OK
                                                                : SW_ERROR;
     }
 
-    if (units > policy->limit) {
+    if (units > rule->limit) {
         return SW_ERROR;
     }
 
     taken->counted = sw_min(units / asked->cost, asked->times);
-    taken->ahead = units - taken->counted * asked->cost;
+    taken->prefetch = units - taken->counted * asked->cost;
 
     if (taken->admitted > asked->times || taken->counted > taken->admitted
-        || taken->ahead > asked->ahead
-        || (taken->ahead && taken->counted < asked->times))
+        || taken->prefetch > asked->prefetch
+        || (taken->prefetch && taken->counted < asked->times))
     {
         return SW_ERROR;
     }
@@ -221,23 +221,23 @@ sw_proto_taken(const int64_t *numbers, const sw_policy_t *policy,
 
 static int
 sw_proto_state(sw_state_t *state, const int64_t *numbers,
-    const sw_policy_t *policy, int64_t now)
+    const sw_rule_t *rule, int64_t now)
 {
     int64_t  i;
 
-    sw_state_init(state, policy, now, NULL, 0);
+    sw_state_init(state, rule, now, NULL, 0);
 
-    if (policy->algorithm == SW_STRICT) {
+    if (rule->algorithm == SW_STRICT) {
 
         if (numbers[2] < state->u.slices.index
-            || numbers[2] > state->u.slices.index + policy->slices)
+            || numbers[2] > state->u.slices.index + rule->slices)
         {
             return SW_ERROR;
         }
 
         state->u.slices.index = numbers[2];
 
-        for (i = 0; i <= policy->slices; i++) {
+        for (i = 0; i <= rule->slices; i++) {
             state->u.slices.units[i] = numbers[3 + i];
         }
 
@@ -246,8 +246,8 @@ sw_proto_state(sw_state_t *state, const int64_t *numbers,
 
     if (numbers[2] < state->u.pair.index
         || numbers[2] > state->u.pair.index + 1
-        || numbers[3] > SW_PRODUCT_MAX / policy->window
-        || numbers[4] > SW_PRODUCT_MAX / policy->window)
+        || numbers[3] > SW_PRODUCT_MAX / rule->window
+        || numbers[4] > SW_PRODUCT_MAX / rule->window)
     {
         return SW_ERROR;
     }
@@ -263,10 +263,10 @@ sw_proto_state(sw_state_t *state, const int64_t *numbers,
 /* where the last units were counted */
 
 static int64_t *
-sw_proto_newest(sw_state_t *state, const sw_policy_t *policy)
+sw_proto_newest(sw_state_t *state, const sw_rule_t *rule)
 {
-    if (policy->algorithm == SW_STRICT) {
-        return sw_slices_newest(&state->u.slices, policy->slices);
+    if (rule->algorithm == SW_STRICT) {
+        return sw_slices_newest(&state->u.slices, rule->slices);
     }
 
     return &state->u.pair.curr;
@@ -276,7 +276,7 @@ sw_proto_newest(sw_state_t *state, const sw_policy_t *policy)
 /* total, oldest, newest, and the entry that must leave for the cost */
 
 static int
-sw_proto_log(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
+sw_proto_log(const int64_t *numbers, const sw_rule_t *rule, int64_t now,
     int64_t cost, int64_t later, sw_verdict_t *verdict)
 {
     int64_t  total, oldest, newest, fits;
@@ -287,13 +287,13 @@ sw_proto_log(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
     fits = numbers[5];
 
     if (total == 0) {
-        sw_window_check_new(policy, now, cost, verdict);
+        sw_window_check_new(rule, now, cost, verdict);
         return SW_OK;
     }
 
-    if (oldest > newest || newest > now + policy->window
-        || oldest <= newest - policy->window
-        || oldest <= now - policy->window)
+    if (oldest > newest || newest > now + rule->window
+        || oldest <= newest - rule->window
+        || oldest <= now - rule->window)
     {
         return SW_ERROR;
     }
@@ -302,9 +302,9 @@ sw_proto_log(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
     verdict->level = total;
     verdict->scale = 1;
     verdict->stamp = newest > now ? newest : now;
-    verdict->remaining = sw_max(policy->limit - total, 0);
-    verdict->more = oldest + policy->window - now;
-    verdict->reset = newest + policy->window - now;
+    verdict->remaining = sw_max(rule->limit - total, 0);
+    verdict->more = oldest + rule->window - now;
+    verdict->reset = newest + rule->window - now;
     verdict->admitted = (cost <= verdict->remaining);
     verdict->retry = 0;
 
@@ -312,7 +312,7 @@ sw_proto_log(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
         return SW_OK;
     }
 
-    if (cost > policy->limit) {
+    if (cost > rule->limit) {
         verdict->retry = SW_NEVER;
         return SW_OK;
     }
@@ -321,7 +321,7 @@ sw_proto_log(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
         return SW_ERROR;
     }
 
-    verdict->retry = fits + policy->window - now;
+    verdict->retry = fits + rule->window - now;
 
     /* a lowered limit: it is not the oldest alone that must leave */
 

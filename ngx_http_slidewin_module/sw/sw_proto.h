@@ -16,32 +16,32 @@
 
 #define SW_PROTO_NUMBER     7     /* bytes of a number */
 
-/* bytes of an argument: before the policies, and of each */
+/* bytes of an argument: before the rules, and of each */
 #define SW_PROTO_TAKE       (3 * SW_PROTO_NUMBER)
 #define SW_PROTO_GIVE_BACK  (2 * SW_PROTO_NUMBER)
 #define SW_PROTO_POLICY     (1 + 4 * SW_PROTO_NUMBER)
 #define SW_PROTO_CLAIM      (SW_PROTO_POLICY + 2 * SW_PROTO_NUMBER)
 
-/* bytes of a reply before the policies, and the most numbers of one */
+/* bytes of a reply before the rules, and the most numbers of one */
 #define SW_PROTO_HEAD       ((size_t) 2 * SW_PROTO_NUMBER)
 #define SW_PROTO_MOST       (2 + 1 + SW_SLICES_MAX + 1)
 
 
-/* what was asked of a policy: by so many requests, each for the cost */
+/* what was asked of a rule: by so many requests, each for the cost */
 
 typedef struct {
     int64_t   times;
     int64_t   cost;
-    int64_t   ahead;        /* units to be counted as well */
+    int64_t   prefetch;        /* units to be counted as well */
 } sw_proto_asked_t;
 
 
 /* and what it did */
 
 typedef struct {
-    int64_t   admitted;     /* of those who asked, by this policy */
+    int64_t   admitted;     /* of those who asked, by this rule */
     int64_t   counted;      /* and by all of the call */
-    int64_t   ahead;
+    int64_t   prefetch;
 } sw_proto_taken_t;
 
 
@@ -73,7 +73,7 @@ sw_proto_put(char *p, int64_t number)
 }
 
 
-char *sw_proto_put_policy(char *p, const sw_policy_t *policy, int64_t cost);
+char *sw_proto_put_rule(char *p, const sw_rule_t *rule, int64_t cost);
 
 /* a number of a reply */
 
@@ -93,20 +93,20 @@ sw_proto_get(const char *p)
 }
 
 
-/* how many numbers of the reply are about a policy */
-size_t sw_proto_numbers(const sw_policy_t *policy);
+/* how many numbers of the reply are about a rule */
+size_t sw_proto_numbers(const sw_rule_t *rule);
 
 /*
- * What a policy did, and its verdict on the last of those who asked.  The
+ * What a rule did, and its verdict on the last of those who asked.  The
  * numbers must agree with each other, with the algorithm and with what was
  * asked: SW_OK, or SW_ERROR if they cannot be true.
  */
-int sw_proto_read(const int64_t *numbers, const sw_policy_t *policy,
+int sw_proto_read(const int64_t *numbers, const sw_rule_t *rule,
     int64_t now, const sw_proto_asked_t *asked, sw_proto_taken_t *taken,
     sw_verdict_t *last);
 
 /* and if they can, that on the nth, the first being 1; both to be completed */
-void sw_proto_verdict(const int64_t *numbers, const sw_policy_t *policy,
+void sw_proto_verdict(const int64_t *numbers, const sw_rule_t *rule,
     int64_t now, const sw_proto_asked_t *asked, const sw_proto_taken_t *taken,
     const sw_verdict_t *last, int64_t nth, sw_verdict_t *verdict);
 

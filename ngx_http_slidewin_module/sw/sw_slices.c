@@ -87,13 +87,13 @@ sw_slices_total(const sw_slices_t *slices, int64_t n)
 
 
 int64_t
-sw_slices_wait(const sw_slices_t *slices, const sw_policy_t *policy,
+sw_slices_wait(const sw_slices_t *slices, const sw_rule_t *rule,
     int64_t now, int64_t cost)
 {
     int64_t  j, n, excess;
 
-    n = policy->slices;
-    excess = sw_slices_total(slices, n) + cost - policy->limit;
+    n = rule->slices;
+    excess = sw_slices_total(slices, n) + cost - rule->limit;
 
     if (excess <= 0) {
         return 0;
@@ -107,7 +107,7 @@ sw_slices_wait(const sw_slices_t *slices, const sw_policy_t *policy,
         }
     }
 
-    return sw_slice_start(j + n + 1, policy->window, n) - now;
+    return sw_slice_start(j + n + 1, rule->window, n) - now;
 }
 
 

@@ -19,7 +19,7 @@ int64_t sw_slices_used(const sw_slices_t *slices, int64_t n, int64_t window,
     int64_t now);
 int64_t sw_slices_end(const sw_slices_t *slices, int64_t n, int64_t window);
 int64_t sw_slices_total(const sw_slices_t *slices, int64_t n);
-int64_t sw_slices_wait(const sw_slices_t *slices, const sw_policy_t *policy,
+int64_t sw_slices_wait(const sw_slices_t *slices, const sw_rule_t *rule,
     int64_t now, int64_t cost);
 
 /* the units of the slice that is now */

@@ -9,54 +9,54 @@
 
 
 static inline int64_t sw_window_advance(sw_state_t *state,
-    const sw_policy_t *policy, int64_t now);
+    const sw_rule_t *rule, int64_t now);
 static inline int sw_window_fits(const sw_state_t *state,
-    const sw_policy_t *policy, int64_t now, int64_t cost);
+    const sw_rule_t *rule, int64_t now, int64_t cost);
 static inline void sw_window_count(sw_state_t *state,
-    const sw_policy_t *policy, int64_t now, int64_t cost);
-static int64_t sw_window_restart(sw_state_t *state, const sw_policy_t *policy,
+    const sw_rule_t *rule, int64_t now, int64_t cost);
+static int64_t sw_window_restart(sw_state_t *state, const sw_rule_t *rule,
     int64_t now);
 static void sw_window_add_second(sw_state_t *state, int64_t now,
     int64_t cost);
-static int64_t sw_window_uncount(sw_state_t *state, const sw_policy_t *policy,
+static int64_t sw_window_uncount(sw_state_t *state, const sw_rule_t *rule,
     int64_t cost, int64_t stamp);
-static void sw_state_policy(const sw_state_t *state, sw_policy_t *policy);
-static int64_t sw_units_max(const sw_policy_t *policy);
+static void sw_state_rule(const sw_state_t *state, sw_rule_t *rule);
+static int64_t sw_units_max(const sw_rule_t *rule);
 static int64_t sw_window_remaining(const sw_state_t *state,
-    const sw_policy_t *policy, int64_t now);
+    const sw_rule_t *rule, int64_t now);
 static int64_t sw_window_wait(const sw_state_t *state,
-    const sw_policy_t *policy, int64_t now, int64_t cost);
+    const sw_rule_t *rule, int64_t now, int64_t cost);
 
 
 const char *
-sw_policy_error(const sw_policy_t *policy)
+sw_rule_error(const sw_rule_t *rule)
 {
-    if (policy->limit < 1) {
+    if (rule->limit < 1) {
         return "the limit must be at least 1";
     }
 
-    if (policy->window < 1 || policy->window > SW_WINDOW_MAX) {
+    if (rule->window < 1 || rule->window > SW_WINDOW_MAX) {
         return "the period must be from 1ms to 49d";
     }
 
     /* beyond this, the doubles of a Lua script are no longer exact */
 
-    if (policy->limit > SW_PRODUCT_MAX / policy->window) {
+    if (rule->limit > SW_PRODUCT_MAX / rule->window) {
         return "the limit times the period in ms must be below 2^53";
     }
 
-    if (policy->algorithm == SW_LOG && policy->limit > SW_LOG_LIMIT_MAX) {
+    if (rule->algorithm == SW_LOG && rule->limit > SW_LOG_LIMIT_MAX) {
         return "the limit of a log must be at most 100000, "
                "algorithm=strict has no such bound";
     }
 
-    if (policy->algorithm == SW_STRICT) {
+    if (rule->algorithm == SW_STRICT) {
 
-        if (policy->slices < 1 || policy->slices > SW_SLICES_MAX) {
+        if (rule->slices < 1 || rule->slices > SW_SLICES_MAX) {
             return "there must be 1 to 100 slices";
         }
 
-        if (policy->slices > policy->window) {
+        if (rule->slices > rule->window) {
             return "a slice must be at least 1ms";
         }
     }
@@ -66,13 +66,13 @@ sw_policy_error(const sw_policy_t *policy)
 
 
 size_t
-sw_state_size(const sw_policy_t *policy)
+sw_state_size(const sw_rule_t *rule)
 {
-    switch (policy->algorithm) {
+    switch (rule->algorithm) {
 
     case SW_STRICT:
         return offsetof(sw_state_t, u.slices.units)
-               + (size_t) (policy->slices + 1) * sizeof(int64_t);
+               + (size_t) (rule->slices + 1) * sizeof(int64_t);
 
     case SW_LOG:
         return offsetof(sw_state_t, u) + sizeof(sw_log_t);
@@ -86,34 +86,34 @@ sw_state_size(const sw_policy_t *policy)
 size_t
 sw_state_bytes(const sw_state_t *state)
 {
-    size_t       size;
-    sw_policy_t  policy;
+    size_t     size;
+    sw_rule_t  rule;
 
-    sw_state_policy(state, &policy);
-    size = sw_state_size(&policy);
+    sw_state_rule(state, &rule);
+    size = sw_state_size(&rule);
 
     return state->second ? 2 * size : size;
 }
 
 
 void
-sw_state_init(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+sw_state_init(sw_state_t *state, const sw_rule_t *rule, int64_t now,
     sw_log_entry_t *entries, uint32_t room)
 {
     int64_t  i;
 
-    state->window = (uint32_t) policy->window;
+    state->window = (uint32_t) rule->window;
     state->slices = 0;
-    state->algorithm = (uint8_t) policy->algorithm;
+    state->algorithm = (uint8_t) rule->algorithm;
     state->second = 0;
 
-    switch (policy->algorithm) {
+    switch (rule->algorithm) {
 
     case SW_STRICT:
-        state->slices = (uint16_t) policy->slices;
-        state->u.slices.index = now * policy->slices / policy->window;
+        state->slices = (uint16_t) rule->slices;
+        state->u.slices.index = now * rule->slices / rule->window;
 
-        for (i = 0; i <= policy->slices; i++) {
+        for (i = 0; i <= rule->slices; i++) {
             state->u.slices.units[i] = 0;
         }
 
@@ -136,7 +136,7 @@ sw_state_init(sw_state_t *state, const sw_policy_t *policy, int64_t now,
         break;
 
     default:
-        state->u.pair.index = now / policy->window;
+        state->u.pair.index = now / rule->window;
         state->u.pair.prev = 0;
         state->u.pair.curr = 0;
         break;
@@ -166,7 +166,7 @@ sw_state_used(const sw_state_t *state, int64_t now)
 
 
 void
-sw_state_carry(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+sw_state_carry(sw_state_t *state, const sw_rule_t *rule, int64_t now,
     int64_t units)
 {
     sw_log_entry_t  *entries;
@@ -175,29 +175,29 @@ sw_state_carry(sw_state_t *state, const sw_policy_t *policy, int64_t now,
     entries = NULL;
     room = 0;
 
-    if (policy->algorithm == SW_LOG) {
+    if (rule->algorithm == SW_LOG) {
         entries = state->u.log.entries;
         room = state->u.log.room;
     }
 
-    sw_state_init(state, policy, now, entries, room);
+    sw_state_init(state, rule, now, entries, room);
 
     if (units > 0) {
-        (void) sw_window_add(state, policy, now,
-                             sw_min(units, sw_units_max(policy)));
+        (void) sw_window_add(state, rule, now,
+                             sw_min(units, sw_units_max(rule)));
     }
 }
 
 
 void
-sw_state_turn(sw_any_state_t *any, const sw_policy_t *policy, int64_t now)
+sw_state_turn(sw_any_state_t *any, const sw_rule_t *rule, int64_t now)
 {
     int              swap;
     size_t           size;
     uint8_t          room;
     int64_t          used;
     sw_state_t      *own, *second, *kept;
-    sw_policy_t      other;
+    sw_rule_t        other;
     sw_any_state_t   copy;
 
     own = &any->state;
@@ -209,19 +209,19 @@ sw_state_turn(sw_any_state_t *any, const sw_policy_t *policy, int64_t now)
         used = sw_max(used, sw_state_used(second, now));
     }
 
-    if (own->algorithm != policy->algorithm
-        || (policy->algorithm == SW_STRICT && own->slices != policy->slices))
+    if (own->algorithm != rule->algorithm
+        || (rule->algorithm == SW_STRICT && own->slices != rule->slices))
     {
         /* a reload: a client is at worst full */
 
-        sw_state_init(own, policy, now, &any->entry, 1);
-        sw_state_carry(own, policy, now, sw_min(used, policy->limit));
+        sw_state_init(own, rule, now, &any->entry, 1);
+        sw_state_carry(own, rule, now, sw_min(used, rule->limit));
         return;
     }
 
-    size = sw_state_size(policy);
+    size = sw_state_size(rule);
     room = own->second;
-    swap = (second && second->window == policy->window);
+    swap = (second && second->window == rule->window);
 
     kept = (second && second->window > own->window && !swap) ? second : own;
     memcpy(&copy.state, kept, size);
@@ -231,12 +231,12 @@ sw_state_turn(sw_any_state_t *any, const sw_policy_t *policy, int64_t now)
         memcpy(own, second, size);
 
     } else {
-        sw_state_init(own, policy, now, NULL, 0);
-        sw_state_carry(own, policy, now, used);
+        sw_state_init(own, rule, now, NULL, 0);
+        sw_state_carry(own, rule, now, used);
 
         /* what has left it is not in the new one: it is not given back there */
 
-        sw_state_policy(&copy.state, &other);
+        sw_state_rule(&copy.state, &other);
         (void) sw_window_advance(&copy.state, &other, now);
     }
 
@@ -265,16 +265,16 @@ sw_state_mend(sw_state_t *state)
 sw_state_t *
 sw_state_second(const sw_state_t *state)
 {
-    sw_state_t   *second;
-    sw_policy_t   policy;
+    sw_state_t  *second;
+    sw_rule_t    rule;
 
     if (!state->second) {
         return NULL;
     }
 
-    sw_state_policy(state, &policy);
+    sw_state_rule(state, &rule);
 
-    second = (sw_state_t *) ((unsigned char *) state + sw_state_size(&policy));
+    second = (sw_state_t *) ((unsigned char *) state + sw_state_size(&rule));
 
     return second->window ? second : NULL;
 }
@@ -291,58 +291,58 @@ sw_state_window(const sw_state_t *state)
 }
 
 
-/* a policy that counts such a state, with the largest limit there may be */
+/* a rule that counts such a state, with the largest limit there may be */
 
 static void
-sw_state_policy(const sw_state_t *state, sw_policy_t *policy)
+sw_state_rule(const sw_state_t *state, sw_rule_t *rule)
 {
-    policy->algorithm = (sw_algorithm_e) state->algorithm;
-    policy->window = state->window;
-    policy->slices = state->slices;
-    policy->limit = sw_units_max(policy);
+    rule->algorithm = (sw_algorithm_e) state->algorithm;
+    rule->window = state->window;
+    rule->slices = state->slices;
+    rule->limit = sw_units_max(rule);
 }
 
 
 /* what a state can hold: an entry of a log, or what its products allow */
 
 static int64_t
-sw_units_max(const sw_policy_t *policy)
+sw_units_max(const sw_rule_t *rule)
 {
-    return policy->algorithm == SW_LOG ? SW_LOG_UNITS_MAX
-                                       : SW_PRODUCT_MAX / policy->window;
+    return rule->algorithm == SW_LOG ? SW_LOG_UNITS_MAX
+                                       : SW_PRODUCT_MAX / rule->window;
 }
 
 
 int
-sw_window_admits(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+sw_window_admits(sw_state_t *state, const sw_rule_t *rule, int64_t now,
     int64_t cost)
 {
-    now = sw_window_advance(state, policy, now);
+    now = sw_window_advance(state, rule, now);
 
-    return sw_window_fits(state, policy, now, cost);
+    return sw_window_fits(state, rule, now, cost);
 }
 
 
 void
-sw_window_check(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+sw_window_check(sw_state_t *state, const sw_rule_t *rule, int64_t now,
     int64_t cost, sw_verdict_t *verdict)
 {
     int64_t  lag, then;
 
     /* the state may be ahead of a clock that stepped back */
 
-    then = sw_window_advance(state, policy, now);
+    then = sw_window_advance(state, rule, now);
     lag = then - now;
 
     verdict->deferred = 0;
     verdict->stamp = then;
     verdict->scale = 1;
 
-    switch (policy->algorithm) {
+    switch (rule->algorithm) {
 
     case SW_COUNTER:
-        verdict->scale = policy->window;
-        verdict->level = sw_counter_level(&state->u.pair, policy->window,
+        verdict->scale = rule->window;
+        verdict->level = sw_counter_level(&state->u.pair, rule->window,
                                           then);
         break;
 
@@ -351,25 +351,25 @@ sw_window_check(sw_state_t *state, const sw_policy_t *policy, int64_t now,
         break;
 
     case SW_STRICT:
-        verdict->level = sw_slices_total(&state->u.slices, policy->slices);
+        verdict->level = sw_slices_total(&state->u.slices, rule->slices);
         break;
 
     case SW_LOG:
-        verdict->level = sw_log_held(&state->u.log, policy->window, then);
+        verdict->level = sw_log_held(&state->u.log, rule->window, then);
         break;
     }
 
     if (verdict->level == 0) {
-        verdict->remaining = policy->limit;
-        verdict->more = policy->window;
+        verdict->remaining = rule->limit;
+        verdict->more = rule->window;
         verdict->reset = 0;
 
     } else {
-        verdict->remaining = sw_window_remaining(state, policy, then);
-        verdict->more = lag + sw_window_wait(state, policy, then,
+        verdict->remaining = sw_window_remaining(state, rule, then);
+        verdict->more = lag + sw_window_wait(state, rule, then,
                                              verdict->remaining + 1);
-        verdict->reset = lag + sw_window_wait(state, policy, then,
-                                              policy->limit);
+        verdict->reset = lag + sw_window_wait(state, rule, then,
+                                              rule->limit);
     }
 
     verdict->admitted = (cost <= verdict->remaining);
@@ -377,21 +377,21 @@ sw_window_check(sw_state_t *state, const sw_policy_t *policy, int64_t now,
     if (verdict->admitted) {
         verdict->retry = 0;
 
-    } else if (cost > policy->limit) {
+    } else if (cost > rule->limit) {
         verdict->retry = SW_NEVER;
 
     } else {
-        verdict->retry = lag + sw_window_wait(state, policy, then, cost);
+        verdict->retry = lag + sw_window_wait(state, rule, then, cost);
     }
 }
 
 
 void
-sw_window_check_later(sw_state_t *state, const sw_policy_t *policy,
+sw_window_check_later(sw_state_t *state, const sw_rule_t *rule,
     int64_t now, int64_t cost, sw_verdict_t *verdict)
 {
-    if (policy->algorithm == SW_STRICT || policy->algorithm == SW_LOG) {
-        sw_window_check(state, policy, now, cost, verdict);
+    if (rule->algorithm == SW_STRICT || rule->algorithm == SW_LOG) {
+        sw_window_check(state, rule, now, cost, verdict);
         return;
     }
 
@@ -403,7 +403,7 @@ sw_window_check_later(sw_state_t *state, const sw_policy_t *policy,
 
 
 void
-sw_verdict_complete(sw_verdict_t *verdict, const sw_policy_t *policy)
+sw_verdict_complete(sw_verdict_t *verdict, const sw_rule_t *rule)
 {
     sw_state_t  state;
 
@@ -411,41 +411,41 @@ sw_verdict_complete(sw_verdict_t *verdict, const sw_policy_t *policy)
         return;
     }
 
-    sw_state_init(&state, policy, verdict->now, NULL, 0);
+    sw_state_init(&state, rule, verdict->now, NULL, 0);
     state.u.pair = verdict->pair;
 
-    sw_window_check(&state, policy, verdict->now, verdict->cost, verdict);
+    sw_window_check(&state, rule, verdict->now, verdict->cost, verdict);
 }
 
 
 void
-sw_window_check_new(const sw_policy_t *policy, int64_t now, int64_t cost,
+sw_window_check_new(const sw_rule_t *rule, int64_t now, int64_t cost,
     sw_verdict_t *verdict)
 {
     verdict->deferred = 0;
-    verdict->admitted = (cost <= policy->limit);
-    verdict->remaining = policy->limit;
+    verdict->admitted = (cost <= rule->limit);
+    verdict->remaining = rule->limit;
     verdict->retry = verdict->admitted ? 0 : SW_NEVER;
-    verdict->more = policy->window;
+    verdict->more = rule->window;
     verdict->reset = 0;
     verdict->level = 0;
-    verdict->scale = (policy->algorithm == SW_COUNTER) ? policy->window : 1;
+    verdict->scale = (rule->algorithm == SW_COUNTER) ? rule->window : 1;
     verdict->stamp = now;
 }
 
 
 int
-sw_window_take(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+sw_window_take(sw_state_t *state, const sw_rule_t *rule, int64_t now,
     int64_t cost, sw_verdict_t *verdict)
 {
     int64_t  then;
 
-    then = sw_window_advance(state, policy, now);
+    then = sw_window_advance(state, rule, now);
 
-    verdict->admitted = sw_window_fits(state, policy, then, cost);
+    verdict->admitted = sw_window_fits(state, rule, then, cost);
 
     if (!verdict->admitted) {
-        sw_window_check_later(state, policy, now, cost, verdict);
+        sw_window_check_later(state, rule, now, cost, verdict);
         return 0;
     }
 
@@ -453,8 +453,8 @@ sw_window_take(sw_state_t *state, const sw_policy_t *policy, int64_t now,
         sw_window_add_second(state, now, cost);
     }
 
-    sw_window_count(state, policy, then, cost);
-    sw_window_check_later(state, policy, now, 0, verdict);
+    sw_window_count(state, rule, then, cost);
+    sw_window_check_later(state, rule, now, 0, verdict);
 
     verdict->stamp = then;
 
@@ -463,18 +463,18 @@ sw_window_take(sw_state_t *state, const sw_policy_t *policy, int64_t now,
 
 
 int64_t
-sw_window_add(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+sw_window_add(sw_state_t *state, const sw_rule_t *rule, int64_t now,
     int64_t cost)
 {
     int64_t  then;
 
-    then = sw_window_advance(state, policy, now);
+    then = sw_window_advance(state, rule, now);
 
     if (state->second) {
         sw_window_add_second(state, now, cost);
     }
 
-    sw_window_count(state, policy, then, cost);
+    sw_window_count(state, rule, then, cost);
 
     return then;
 }
@@ -488,9 +488,9 @@ sw_window_add(sw_state_t *state, const sw_policy_t *policy, int64_t now,
 static void
 sw_window_add_second(sw_state_t *state, int64_t now, int64_t cost)
 {
-    int64_t       curr;
-    sw_state_t   *second;
-    sw_policy_t   policy;
+    int64_t      curr;
+    sw_state_t  *second;
+    sw_rule_t    rule;
 
     second = sw_state_second(state);
 
@@ -503,17 +503,17 @@ sw_window_add_second(sw_state_t *state, int64_t now, int64_t cost)
         return;
     }
 
-    sw_state_policy(second, &policy);
+    sw_state_rule(second, &rule);
 
-    (void) sw_window_advance(second, &policy, now);
+    (void) sw_window_advance(second, &rule, now);
 
-    if (policy.algorithm == SW_STRICT) {
-        sw_slices_add(&second->u.slices, policy.slices, cost);
+    if (rule.algorithm == SW_STRICT) {
+        sw_slices_add(&second->u.slices, rule.slices, cost);
         return;
     }
 
     curr = second->u.pair.curr;
-    second->u.pair.curr = sw_max(curr, sw_min(curr + cost, policy.limit));
+    second->u.pair.curr = sw_max(curr, sw_min(curr + cost, rule.limit));
 }
 
 
@@ -523,18 +523,18 @@ sw_window_add_second(sw_state_t *state, int64_t now, int64_t cost)
  */
 
 void
-sw_window_give_back(sw_state_t *state, const sw_policy_t *policy,
+sw_window_give_back(sw_state_t *state, const sw_rule_t *rule,
     int64_t cost, int64_t stamp)
 {
-    sw_state_t   *other, *second;
-    sw_policy_t   counts;
+    sw_state_t  *other, *second;
+    sw_rule_t    counts;
 
     second = sw_state_second(state);
     other = second;
 
-    if (!sw_state_matches(state, policy)) {
+    if (!sw_state_matches(state, rule)) {
 
-        if (second == NULL || !sw_state_matches(second, policy)) {
+        if (second == NULL || !sw_state_matches(second, rule)) {
             return;
         }
 
@@ -542,10 +542,10 @@ sw_window_give_back(sw_state_t *state, const sw_policy_t *policy,
         state = second;
     }
 
-    cost = sw_window_uncount(state, policy, cost, stamp);
+    cost = sw_window_uncount(state, rule, cost, stamp);
 
     if (other) {
-        sw_state_policy(other, &counts);
+        sw_state_rule(other, &counts);
         (void) sw_window_uncount(other, &counts, cost, stamp);
     }
 }
@@ -554,14 +554,14 @@ sw_window_give_back(sw_state_t *state, const sw_policy_t *policy,
 /* returns how much of it */
 
 static int64_t
-sw_window_uncount(sw_state_t *state, const sw_policy_t *policy, int64_t cost,
+sw_window_uncount(sw_state_t *state, const sw_rule_t *rule, int64_t cost,
     int64_t stamp)
 {
-    switch (policy->algorithm) {
+    switch (rule->algorithm) {
 
     case SW_STRICT:
-        return sw_slices_give_back(&state->u.slices, policy->slices,
-                                   stamp * policy->slices / policy->window,
+        return sw_slices_give_back(&state->u.slices, rule->slices,
+                                   stamp * rule->slices / rule->window,
                                    cost);
 
     case SW_LOG:
@@ -569,7 +569,7 @@ sw_window_uncount(sw_state_t *state, const sw_policy_t *policy, int64_t cost,
         return 0;
 
     default:
-        return sw_pair_give_back(&state->u.pair, stamp / policy->window, cost);
+        return sw_pair_give_back(&state->u.pair, stamp / rule->window, cost);
     }
 }
 
@@ -621,66 +621,66 @@ sw_window_idle(const sw_state_t *state, int64_t now)
  */
 
 static inline int64_t
-sw_window_advance(sw_state_t *state, const sw_policy_t *policy, int64_t now)
+sw_window_advance(sw_state_t *state, const sw_rule_t *rule, int64_t now)
 {
     int64_t  then;
 
-    switch (policy->algorithm) {
+    switch (rule->algorithm) {
 
     case SW_STRICT:
-        then = sw_slices_advance(&state->u.slices, policy->slices,
-                                 policy->window, now);
+        then = sw_slices_advance(&state->u.slices, rule->slices,
+                                 rule->window, now);
         break;
 
     case SW_LOG:
-        then = sw_log_advance(&state->u.log, state->window, policy->window,
+        then = sw_log_advance(&state->u.log, state->window, rule->window,
                               now);
 
-        if (then != SW_STALE && policy->window > state->window) {
-            state->window = (uint32_t) policy->window;
+        if (then != SW_STALE && rule->window > state->window) {
+            state->window = (uint32_t) rule->window;
         }
 
         break;
 
     default:
-        then = sw_pair_advance(&state->u.pair, policy->window, now);
+        then = sw_pair_advance(&state->u.pair, rule->window, now);
         break;
     }
 
-    return (then == SW_STALE) ? sw_window_restart(state, policy, now) : then;
+    return (then == SW_STALE) ? sw_window_restart(state, rule, now) : then;
 }
 
 
 /* both of a state that was brought to the time */
 
 static inline int
-sw_window_fits(const sw_state_t *state, const sw_policy_t *policy,
+sw_window_fits(const sw_state_t *state, const sw_rule_t *rule,
     int64_t now, int64_t cost)
 {
-    if (policy->algorithm == SW_COUNTER) {
-        return sw_counter_admits(&state->u.pair, policy, now, cost);
+    if (rule->algorithm == SW_COUNTER) {
+        return sw_counter_admits(&state->u.pair, rule, now, cost);
     }
 
-    return cost <= sw_window_remaining(state, policy, now);
+    return cost <= sw_window_remaining(state, rule, now);
 }
 
 
 static inline void
-sw_window_count(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+sw_window_count(sw_state_t *state, const sw_rule_t *rule, int64_t now,
     int64_t cost)
 {
-    switch (policy->algorithm) {
+    switch (rule->algorithm) {
 
     case SW_STRICT:
-        sw_slices_add(&state->u.slices, policy->slices, cost);
+        sw_slices_add(&state->u.slices, rule->slices, cost);
         break;
 
     case SW_LOG:
         if (state->u.log.count == 0) {
-            state->window = (uint32_t) policy->window;
+            state->window = (uint32_t) rule->window;
         }
 
-        sw_log_add(&state->u.log, state->window, policy->window, now, cost);
+        sw_log_add(&state->u.log, state->window, rule->window, now, cost);
         break;
 
     default:
@@ -696,19 +696,19 @@ sw_window_count(sw_state_t *state, const sw_policy_t *policy, int64_t now,
  */
 
 static int64_t
-sw_window_restart(sw_state_t *state, const sw_policy_t *policy, int64_t now)
+sw_window_restart(sw_state_t *state, const sw_rule_t *rule, int64_t now)
 {
-    uint8_t      second;
-    int64_t      used;
-    sw_policy_t  kept;
+    uint8_t    second;
+    int64_t    used;
+    sw_rule_t  kept;
 
-    kept = *policy;
+    kept = *rule;
     second = state->second;
 
-    if (policy->algorithm == SW_LOG) {
-        kept.window = sw_max(policy->window, state->window);
+    if (rule->algorithm == SW_LOG) {
+        kept.window = sw_max(rule->window, state->window);
 
-        if (kept.window > policy->window) {
+        if (kept.window > rule->window) {
             kept.limit = SW_LOG_UNITS_MAX;
         }
 
@@ -725,41 +725,41 @@ sw_window_restart(sw_state_t *state, const sw_policy_t *policy, int64_t now)
 
 
 static int64_t
-sw_window_remaining(const sw_state_t *state, const sw_policy_t *policy,
+sw_window_remaining(const sw_state_t *state, const sw_rule_t *rule,
     int64_t now)
 {
     int64_t  room;
 
-    switch (policy->algorithm) {
+    switch (rule->algorithm) {
 
     case SW_COUNTER:
 
         if (state->u.pair.prev == 0) {
-            room = policy->limit - state->u.pair.curr;
+            room = rule->limit - state->u.pair.curr;
             break;
         }
 
-        room = policy->limit * policy->window
-               - sw_counter_level(&state->u.pair, policy->window, now);
+        room = rule->limit * rule->window
+               - sw_counter_level(&state->u.pair, rule->window, now);
 
         if (room > 0) {
-            room /= policy->window;
+            room /= rule->window;
         }
 
         break;
 
     case SW_FIXED:
-        room = policy->limit - state->u.pair.curr;
+        room = rule->limit - state->u.pair.curr;
         break;
 
     case SW_STRICT:
-        room = policy->limit
-               - sw_slices_total(&state->u.slices, policy->slices);
+        room = rule->limit
+               - sw_slices_total(&state->u.slices, rule->slices);
         break;
 
     default: /* SW_LOG */
-        room = policy->limit
-               - sw_log_held(&state->u.log, policy->window, now);
+        room = rule->limit
+               - sw_log_held(&state->u.log, rule->window, now);
         break;
     }
 
@@ -774,21 +774,21 @@ sw_window_remaining(const sw_state_t *state, const sw_policy_t *policy,
  */
 
 static int64_t
-sw_window_wait(const sw_state_t *state, const sw_policy_t *policy,
+sw_window_wait(const sw_state_t *state, const sw_rule_t *rule,
     int64_t now, int64_t cost)
 {
-    switch (policy->algorithm) {
+    switch (rule->algorithm) {
 
     case SW_COUNTER:
-        return sw_counter_wait(&state->u.pair, policy, now, cost);
+        return sw_counter_wait(&state->u.pair, rule, now, cost);
 
     case SW_FIXED:
-        return sw_fixed_wait(&state->u.pair, policy, now, cost);
+        return sw_fixed_wait(&state->u.pair, rule, now, cost);
 
     case SW_STRICT:
-        return sw_slices_wait(&state->u.slices, policy, now, cost);
+        return sw_slices_wait(&state->u.slices, rule, now, cost);
 
     default: /* SW_LOG */
-        return sw_log_wait(&state->u.log, policy, now, cost);
+        return sw_log_wait(&state->u.log, rule, now, cost);
     }
 }

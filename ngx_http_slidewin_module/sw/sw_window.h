@@ -40,7 +40,7 @@ typedef struct {
     int64_t          limit;
     int64_t          window;
     int64_t          slices;                     /* strict only */
-} sw_policy_t;
+} sw_rule_t;
 
 
 typedef struct {
@@ -86,7 +86,7 @@ typedef struct {
 
 
 /*
- * The state says how it was counted, so that a policy with another window,
+ * The state says how it was counted, so that a rule with another window,
  * number of slices or algorithm recognises it and carries its units over.
  *
  * A rate from a variable may have a short window here and a long one there.  A
@@ -109,7 +109,7 @@ typedef struct {
 } sw_state_t;
 
 
-/* room for a state of any policy with a second one, and one entry of a log */
+/* room for a state of any rule with a second one, and one entry of a log */
 
 typedef struct {
     sw_state_t       state;
@@ -137,34 +137,34 @@ typedef struct {
 } sw_verdict_t;
 
 
-/* NULL if the policy can be counted exactly, else what is wrong with it */
-const char *sw_policy_error(const sw_policy_t *policy);
+/* NULL if the rule can be counted exactly, else what is wrong with it */
+const char *sw_rule_error(const sw_rule_t *rule);
 
-/* bytes of a state for this policy, without a second one, entries of a log */
-size_t sw_state_size(const sw_policy_t *policy);
+/* bytes of a state for this rule, without a second one, entries of a log */
+size_t sw_state_size(const sw_rule_t *rule);
 
 /* bytes of this state and the second one, without the entries of a log */
 size_t sw_state_bytes(const sw_state_t *state);
 
 /* entries: the ring of a log (room of at least 1), ignored by the others */
-void sw_state_init(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+void sw_state_init(sw_state_t *state, const sw_rule_t *rule, int64_t now,
     sw_log_entry_t *entries, uint32_t room);
 
 /* units the state still holds, rounded up */
 int64_t sw_state_used(const sw_state_t *state, int64_t now);
 
 /*
- * Starts the state anew for the policy with the units another state held, as
+ * Starts the state anew for the rule with the units another state held, as
  * though they had been taken now: nothing is forgotten.
  */
-void sw_state_carry(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+void sw_state_carry(sw_state_t *state, const sw_rule_t *rule, int64_t now,
     int64_t units);
 
 /*
- * Turns a state of another policy to this one: the second one, if that is of
+ * Turns a state of another rule to this one: the second one, if that is of
  * this window, or else what carry makes of it.
  */
-void sw_state_turn(sw_any_state_t *any, const sw_policy_t *policy,
+void sw_state_turn(sw_any_state_t *any, const sw_rule_t *rule,
     int64_t now);
 
 /* of a state that a process may have left in the middle of a change */
@@ -177,15 +177,15 @@ sw_state_t *sw_state_second(const sw_state_t *state);
 int64_t sw_state_window(const sw_state_t *state);
 
 /*
- * The calls below need a state that matches the policy.  Each that is given the
+ * The calls below need a state that matches the rule.  Each that is given the
  * time first brings the state to it: what left the window is dropped.
  */
 
-int sw_window_admits(sw_state_t *state, const sw_policy_t *policy,
+int sw_window_admits(sw_state_t *state, const sw_rule_t *rule,
     int64_t now, int64_t cost);
 
 /* the same with all there is to say; counts nothing, a cost of 0 peeks */
-void sw_window_check(sw_state_t *state, const sw_policy_t *policy,
+void sw_window_check(sw_state_t *state, const sw_rule_t *rule,
     int64_t now, int64_t cost, sw_verdict_t *verdict);
 
 /*
@@ -193,30 +193,30 @@ void sw_window_check(sw_state_t *state, const sw_policy_t *policy,
  * want to know: what takes time is left to sw_verdict_complete, if the state
  * is small enough to be remembered.
  */
-void sw_window_check_later(sw_state_t *state, const sw_policy_t *policy,
+void sw_window_check_later(sw_state_t *state, const sw_rule_t *rule,
     int64_t now, int64_t cost, sw_verdict_t *verdict);
-void sw_verdict_complete(sw_verdict_t *verdict, const sw_policy_t *policy);
+void sw_verdict_complete(sw_verdict_t *verdict, const sw_rule_t *rule);
 
 /* what check says of a client never seen */
-void sw_window_check_new(const sw_policy_t *policy, int64_t now,
+void sw_window_check_new(const sw_rule_t *rule, int64_t now,
     int64_t cost, sw_verdict_t *verdict);
 
 /*
  * All three in one, for a state that needs no room: whether the cost was
  * admitted, and thus counted, and for later what is left or how long it takes.
  */
-int sw_window_take(sw_state_t *state, const sw_policy_t *policy, int64_t now,
+int sw_window_take(sw_state_t *state, const sw_rule_t *rule, int64_t now,
     int64_t cost, sw_verdict_t *verdict);
 
 /* counts a cost that was admitted at the same time; returns the stamp */
-int64_t sw_window_add(sw_state_t *state, const sw_policy_t *policy,
+int64_t sw_window_add(sw_state_t *state, const sw_rule_t *rule,
     int64_t now, int64_t cost);
 
 /*
  * Uncounts what was added with that stamp, unless it has left already.  It goes
  * by the stamp alone, and leaves a state of other windows as it is.
  */
-void sw_window_give_back(sw_state_t *state, const sw_policy_t *policy,
+void sw_window_give_back(sw_state_t *state, const sw_rule_t *rule,
     int64_t cost, int64_t stamp);
 
 /* when the state counts nothing any more, 0 if it counts nothing now */
@@ -230,7 +230,7 @@ int sw_window_idle(const sw_state_t *state, int64_t now);
  * room merges two of the oldest entries into the younger: the log then holds
  * units longer than it must, never shorter.
  */
-uint32_t sw_log_wants(const sw_state_t *state, const sw_policy_t *policy);
+uint32_t sw_log_wants(const sw_state_t *state, const sw_rule_t *rule);
 
 /* moves a log to a larger ring; returns the old one */
 sw_log_entry_t *sw_log_move(sw_state_t *state, sw_log_entry_t *entries,
@@ -238,17 +238,17 @@ sw_log_entry_t *sw_log_move(sw_state_t *state, sw_log_entry_t *entries,
 
 
 /*
- * Whether the policy can go on with the state: the same algorithm, window and
+ * Whether the rule can go on with the state: the same algorithm, window and
  * slices.  A log has the times themselves, any window will do.
  */
 
 static inline int
-sw_state_matches(const sw_state_t *state, const sw_policy_t *policy)
+sw_state_matches(const sw_state_t *state, const sw_rule_t *rule)
 {
-    return state->algorithm == policy->algorithm
-           && (state->window == policy->window || policy->algorithm == SW_LOG)
-           && (state->slices == policy->slices
-               || policy->algorithm != SW_STRICT);
+    return state->algorithm == rule->algorithm
+           && (state->window == rule->window || rule->algorithm == SW_LOG)
+           && (state->slices == rule->slices
+               || rule->algorithm != SW_STRICT);
 }
 
 

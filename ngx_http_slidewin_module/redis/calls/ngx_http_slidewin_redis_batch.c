@@ -10,16 +10,16 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_GROUP_NAME_MAX  2048
 
 
-static ngx_queue_t *ngx_http_slidewin_redis_group(
+static ngx_queue_t *ngx_http_slidewin_redis_shard(
     ngx_http_slidewin_redis_t *redis, uint32_t hash);
-static void ngx_http_slidewin_redis_group_wish(ngx_http_slidewin_call_t *call,
-    ngx_http_slidewin_call_t *other);
-static ngx_uint_t ngx_http_slidewin_redis_group_refused(
+static void ngx_http_slidewin_redis_batch_max_prefetch(
+    ngx_http_slidewin_call_t *call, ngx_http_slidewin_call_t *other);
+static ngx_uint_t ngx_http_slidewin_redis_batch_still_rejected(
     ngx_http_slidewin_redis_call_t *rcall, ngx_http_slidewin_call_t *call);
-static void ngx_http_slidewin_redis_group_tell(
+static void ngx_http_slidewin_redis_batch_copy_verdict(
     ngx_http_slidewin_redis_call_t *rcall, ngx_http_slidewin_call_t *told,
     ngx_http_slidewin_call_t *call);
-static ngx_http_slidewin_call_t *ngx_http_slidewin_redis_group_last(
+static ngx_http_slidewin_call_t *ngx_http_slidewin_redis_batch_last(
     ngx_http_slidewin_redis_call_t *rcall);
 
 
@@ -29,7 +29,7 @@ static ngx_http_slidewin_call_t *ngx_http_slidewin_redis_group_last(
  */
 
 void
-ngx_http_slidewin_redis_group_name(ngx_http_slidewin_call_t *call,
+ngx_http_slidewin_redis_batch_key(ngx_http_slidewin_call_t *call,
     ngx_str_t *name)
 {
     u_char                     *p, *last;
@@ -55,10 +55,10 @@ ngx_http_slidewin_redis_group_name(ngx_http_slidewin_call_t *call,
         }
 
         asked[0] = (intptr_t) claim->zone;
-        asked[1] = claim->policy.algorithm;
-        asked[2] = claim->policy.limit;
-        asked[3] = claim->policy.window;
-        asked[4] = claim->policy.slices;
+        asked[1] = claim->rule.algorithm;
+        asked[2] = claim->rule.limit;
+        asked[3] = claim->rule.window;
+        asked[4] = claim->rule.slices;
         asked[5] = claim->cost;
         asked[6] = (int64_t) claim->key.len;
 
@@ -71,13 +71,13 @@ ngx_http_slidewin_redis_group_name(ngx_http_slidewin_call_t *call,
 
 
 ngx_http_slidewin_redis_call_t *
-ngx_http_slidewin_redis_group_leader(ngx_http_slidewin_redis_t *redis,
+ngx_http_slidewin_redis_batch_find(ngx_http_slidewin_redis_t *redis,
     ngx_str_t *name, uint32_t hash)
 {
     ngx_queue_t                     *q, *group;
     ngx_http_slidewin_redis_call_t  *leader;
 
-    group = ngx_http_slidewin_redis_group(redis, hash);
+    group = ngx_http_slidewin_redis_shard(redis, hash);
 
     for (q = ngx_queue_head(group);
          q != ngx_queue_sentinel(group);
@@ -98,26 +98,26 @@ ngx_http_slidewin_redis_group_leader(ngx_http_slidewin_redis_t *redis,
 
 
 static ngx_queue_t *
-ngx_http_slidewin_redis_group(ngx_http_slidewin_redis_t *redis, uint32_t hash)
+ngx_http_slidewin_redis_shard(ngx_http_slidewin_redis_t *redis, uint32_t hash)
 {
     return &redis->groups[hash % NGX_HTTP_SLIDEWIN_REDIS_GROUPS];
 }
 
 
 void
-ngx_http_slidewin_redis_group_lead(ngx_http_slidewin_redis_call_t *rcall)
+ngx_http_slidewin_redis_batch_open(ngx_http_slidewin_redis_call_t *rcall)
 {
     if (rcall->name.len) {
         rcall->leads = 1;
         ngx_queue_insert_head(
-            ngx_http_slidewin_redis_group(rcall->node->redis, rcall->hash),
+            ngx_http_slidewin_redis_shard(rcall->node->redis, rcall->hash),
             &rcall->group);
     }
 }
 
 
 void
-ngx_http_slidewin_redis_group_leave(ngx_http_slidewin_redis_call_t *rcall)
+ngx_http_slidewin_redis_batch_close(ngx_http_slidewin_redis_call_t *rcall)
 {
     if (rcall->leads) {
         rcall->leads = 0;
@@ -127,7 +127,7 @@ ngx_http_slidewin_redis_group_leave(ngx_http_slidewin_redis_call_t *rcall)
 
 
 void
-ngx_http_slidewin_redis_group_board(ngx_http_slidewin_redis_call_t *rcall)
+ngx_http_slidewin_redis_batch_fill(ngx_http_slidewin_redis_call_t *rcall)
 {
     ngx_queue_t                     *q;
     ngx_http_slidewin_redis_call_t  *passenger;
@@ -148,8 +148,9 @@ ngx_http_slidewin_redis_group_board(ngx_http_slidewin_redis_call_t *rcall)
         passenger->follows = 0;
         rcall->times++;
 
-        ngx_http_slidewin_redis_call_book(passenger, rcall->node);
-        ngx_http_slidewin_redis_group_wish(rcall->call, passenger->call);
+        ngx_http_slidewin_redis_call_set_node(passenger, rcall->node);
+        ngx_http_slidewin_redis_batch_max_prefetch(rcall->call,
+                                                   passenger->call);
     }
 
     for (q = ngx_queue_head(&rcall->passengers);
@@ -158,7 +159,8 @@ ngx_http_slidewin_redis_group_board(ngx_http_slidewin_redis_call_t *rcall)
     {
         passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
 
-        ngx_http_slidewin_redis_group_wish(passenger->call, rcall->call);
+        ngx_http_slidewin_redis_batch_max_prefetch(passenger->call,
+                                                   rcall->call);
     }
 }
 
@@ -169,7 +171,7 @@ ngx_http_slidewin_redis_group_board(ngx_http_slidewin_redis_call_t *rcall)
  */
 
 static void
-ngx_http_slidewin_redis_group_wish(ngx_http_slidewin_call_t *call,
+ngx_http_slidewin_redis_batch_max_prefetch(ngx_http_slidewin_call_t *call,
     ngx_http_slidewin_call_t *other)
 {
     ngx_uint_t                  i;
@@ -177,13 +179,13 @@ ngx_http_slidewin_redis_group_wish(ngx_http_slidewin_call_t *call,
 
     for (i = 0; i < call->n; i++) {
         claim = call->claims[i];
-        claim->ahead = ngx_max(claim->ahead, other->claims[i]->ahead);
+        claim->prefetch = ngx_max(claim->prefetch, other->claims[i]->prefetch);
     }
 }
 
 
 void
-ngx_http_slidewin_redis_group_alight(ngx_http_slidewin_redis_call_t *rcall)
+ngx_http_slidewin_redis_batch_unfill(ngx_http_slidewin_redis_call_t *rcall)
 {
     ngx_queue_t                     *q;
     ngx_http_slidewin_redis_call_t  *passenger;
@@ -210,7 +212,7 @@ ngx_http_slidewin_redis_group_alight(ngx_http_slidewin_redis_call_t *rcall)
 
 
 ngx_http_slidewin_call_t *
-ngx_http_slidewin_redis_group_anybody(ngx_http_slidewin_redis_call_t *rcall)
+ngx_http_slidewin_redis_batch_any(ngx_http_slidewin_redis_call_t *rcall)
 {
     ngx_queue_t                     *q;
     ngx_http_slidewin_redis_call_t  *passenger;
@@ -235,16 +237,17 @@ ngx_http_slidewin_redis_group_anybody(ngx_http_slidewin_redis_call_t *rcall)
 
 
 ngx_uint_t
-ngx_http_slidewin_redis_group_refuse(ngx_http_slidewin_redis_call_t *rcall)
+ngx_http_slidewin_redis_batch_reject(ngx_http_slidewin_redis_call_t *rcall)
 {
     ngx_queue_t                     *q;
     ngx_http_slidewin_call_t        *call;
     ngx_http_slidewin_redis_call_t  *follower;
 
-    call = ngx_http_slidewin_redis_group_last(rcall);
+    call = ngx_http_slidewin_redis_batch_last(rcall);
 
-    if (call == NULL || !ngx_http_slidewin_redis_group_refused(rcall, call)
-        || !call->heard(call))
+    if (call == NULL
+        || !ngx_http_slidewin_redis_batch_still_rejected(rcall, call)
+        || !call->on_reject(call))
     {
         return 0;
     }
@@ -255,7 +258,7 @@ ngx_http_slidewin_redis_group_refuse(ngx_http_slidewin_redis_call_t *rcall)
     {
         follower = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
 
-        ngx_http_slidewin_redis_group_tell(rcall, call, follower->call);
+        ngx_http_slidewin_redis_batch_copy_verdict(rcall, call, follower->call);
     }
 
     return 1;
@@ -263,8 +266,8 @@ ngx_http_slidewin_redis_group_refuse(ngx_http_slidewin_redis_call_t *rcall)
 
 
 static ngx_uint_t
-ngx_http_slidewin_redis_group_refused(ngx_http_slidewin_redis_call_t *rcall,
-    ngx_http_slidewin_call_t *call)
+ngx_http_slidewin_redis_batch_still_rejected(
+    ngx_http_slidewin_redis_call_t *rcall, ngx_http_slidewin_call_t *call)
 {
     int64_t        gone;
     ngx_uint_t     i;
@@ -295,8 +298,9 @@ ngx_http_slidewin_redis_group_refused(ngx_http_slidewin_redis_call_t *rcall,
 /* Redis said so at some time since it was sent */
 
 static void
-ngx_http_slidewin_redis_group_tell(ngx_http_slidewin_redis_call_t *rcall,
-    ngx_http_slidewin_call_t *told, ngx_http_slidewin_call_t *call)
+ngx_http_slidewin_redis_batch_copy_verdict(
+    ngx_http_slidewin_redis_call_t *rcall, ngx_http_slidewin_call_t *told,
+    ngx_http_slidewin_call_t *call)
 {
     ngx_uint_t                  i;
     ngx_http_slidewin_claim_t  *claim;
@@ -308,18 +312,18 @@ ngx_http_slidewin_redis_group_tell(ngx_http_slidewin_redis_call_t *rcall,
 
         claim->verdict = told->claims[i]->verdict;
         claim->counted = 0;
-        claim->ahead = 0;
+        claim->prefetch = 0;
     }
 }
 
 
 /*
- * The first are admitted: if any is refused, this one is.  One that has left an
- * heir has no say: what the heir knows of is its own request alone.
+ * The first are admitted: if any is refused, this one is.  A replacement has no
+ * say: what it knows of is its own request alone.
  */
 
 static ngx_http_slidewin_call_t *
-ngx_http_slidewin_redis_group_last(ngx_http_slidewin_redis_call_t *rcall)
+ngx_http_slidewin_redis_batch_last(ngx_http_slidewin_redis_call_t *rcall)
 {
     ngx_queue_t                     *q;
     ngx_http_slidewin_redis_call_t  *passenger;
@@ -330,10 +334,10 @@ ngx_http_slidewin_redis_group_last(ngx_http_slidewin_redis_call_t *rcall)
     {
         passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
 
-        if (passenger->call && passenger->call->heard) {
+        if (passenger->call && passenger->call->on_reject) {
             return passenger->call;
         }
     }
 
-    return (rcall->call && rcall->call->heard) ? rcall->call : NULL;
+    return (rcall->call && rcall->call->on_reject) ? rcall->call : NULL;
 }

@@ -4,14 +4,14 @@
 #include <ngx_event.h>
 
 #include "ngx_http_slidewin_clock.h"
+#include "ngx_http_slidewin_redis_batch.h"
 #include "ngx_http_slidewin_redis_call.h"
 #include "ngx_http_slidewin_redis_cluster.h"
 #include "ngx_http_slidewin_redis_command.h"
-#include "ngx_http_slidewin_redis_timeout.h"
-#include "ngx_http_slidewin_redis_batch.h"
 #include "ngx_http_slidewin_redis_handshake.h"
 #include "ngx_http_slidewin_redis_node.h"
 #include "ngx_http_slidewin_redis_reply.h"
+#include "ngx_http_slidewin_redis_timeout.h"
 
 
 /* room for the name of a check, by one policy or two */
@@ -30,28 +30,28 @@ static void ngx_http_slidewin_redis_call_free(
     ngx_http_slidewin_redis_call_t *rcall);
 static ngx_int_t ngx_http_slidewin_redis_call_submit(
     ngx_http_slidewin_redis_call_t *rcall);
-static ngx_uint_t *ngx_http_slidewin_redis_call_under_way(
+static ngx_uint_t *ngx_http_slidewin_redis_call_inflight(
     ngx_http_slidewin_redis_call_t *rcall);
 static void ngx_http_slidewin_redis_call_sent(
     ngx_http_slidewin_redis_call_t *rcall, int64_t now);
-static void ngx_http_slidewin_redis_call_asked(redisAsyncContext *context,
-    void *reply, void *data);
+static void ngx_http_slidewin_redis_call_asking_replied(
+    redisAsyncContext *context, void *reply, void *data);
 static void ngx_http_slidewin_redis_call_replied(redisAsyncContext *context,
     void *reply, void *data);
 static void ngx_http_slidewin_redis_call_finish(
     ngx_http_slidewin_redis_call_t *rcall, ngx_int_t rc);
-static void ngx_http_slidewin_redis_calls_proceed(ngx_queue_t *followers);
+static void ngx_http_slidewin_redis_calls_send_next(ngx_queue_t *followers);
 static void ngx_http_slidewin_redis_calls_end(ngx_queue_t *calls, ngx_int_t rc);
 static void ngx_http_slidewin_redis_call_event(ngx_event_t *ev);
 static ngx_int_t ngx_http_slidewin_redis_call_give_up(
     ngx_http_slidewin_redis_call_t *rcall);
 static void ngx_http_slidewin_redis_call_late(
     ngx_http_slidewin_redis_call_t *rcall, ngx_uint_t crowd);
-static void ngx_http_slidewin_redis_call_stay(
+static void ngx_http_slidewin_redis_call_unfollow(
     ngx_http_slidewin_redis_call_t *rcall);
 static void ngx_http_slidewin_redis_call_yield(
     ngx_http_slidewin_redis_call_t *rcall);
-static void ngx_http_slidewin_redis_call_unsent(
+static void ngx_http_slidewin_redis_call_fail_unsent(
     ngx_http_slidewin_redis_call_t *rcall);
 
 
@@ -63,7 +63,7 @@ static ngx_http_slidewin_redis_call_t  *ngx_http_slidewin_redis_calls_spare;
 
 
 ngx_int_t
-ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
+ngx_http_slidewin_redis_call_start(ngx_http_slidewin_redis_t *redis,
     ngx_http_slidewin_call_t *call, ngx_http_slidewin_redis_verb_e verb)
 {
     ngx_str_t                        name;
@@ -80,17 +80,17 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
 
     if (redis->cluster) {
         slot = ngx_http_slidewin_redis_slot(redis, call->claims[0]);
-        node = ngx_http_slidewin_redis_cluster_node(redis->cluster, slot);
+        node = ngx_http_slidewin_redis_cluster_route(redis->cluster, slot);
     }
 
     if (check && redis->checks >= redis->checks_max) {
-        ngx_http_slidewin_redis_node_odd(&redis->node,
-                                         ngx_http_slidewin_redis_crowded,
-                                         many, sizeof(many) - 1);
+        ngx_http_slidewin_redis_node_log_error(&redis->node,
+                                               ngx_http_slidewin_redis_crowded,
+                                               many, sizeof(many) - 1);
         return NGX_BUSY;
     }
 
-    if (node == NULL || !ngx_http_slidewin_redis_node_open(node, check)) {
+    if (node == NULL || !ngx_http_slidewin_redis_node_may_send(node, check)) {
         return NGX_ERROR;
     }
 
@@ -101,19 +101,19 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
     /* one that tries out whether the node is well goes by itself */
 
     if (check && node->breaker.state == SW_BREAKER_CLOSED) {
-        ngx_http_slidewin_redis_group_name(call, &name);
+        ngx_http_slidewin_redis_batch_key(call, &name);
     }
 
     if (name.len) {
         hash = ngx_murmur_hash2(call->claims[0]->key.data,
                                 call->claims[0]->key.len);
-        leader = ngx_http_slidewin_redis_group_leader(redis, &name, hash);
+        leader = ngx_http_slidewin_redis_batch_find(redis, &name, hash);
     }
 
     rcall = ngx_http_slidewin_redis_call_create(&name, call->log);
     if (rcall == NULL) {
         if (check) {
-            ngx_http_slidewin_redis_node_unheard(node);
+            ngx_http_slidewin_redis_node_probe_lost(node);
         }
 
         return NGX_ERROR;
@@ -136,16 +136,16 @@ ngx_http_slidewin_redis_call_ask(ngx_http_slidewin_redis_t *redis,
         return NGX_ERROR;
 
     } else {
-        ngx_http_slidewin_redis_group_lead(rcall);
+        ngx_http_slidewin_redis_batch_open(rcall);
     }
 
-    *ngx_http_slidewin_redis_call_under_way(rcall) += 1;
+    *ngx_http_slidewin_redis_call_inflight(rcall) += 1;
     redis->checks += check;
     call->pending = rcall;
 
     if (!rcall->sent) {
-        ngx_http_slidewin_redis_deadline_set(rcall,
-                                             ngx_http_slidewin_clock_us());
+        ngx_http_slidewin_redis_timeout_set(rcall,
+                                            ngx_http_slidewin_clock_us());
     }
 
     return NGX_AGAIN;
@@ -194,7 +194,7 @@ ngx_http_slidewin_redis_call_create(ngx_str_t *name, ngx_log_t *log)
 static void
 ngx_http_slidewin_redis_call_free(ngx_http_slidewin_redis_call_t *rcall)
 {
-    ngx_http_slidewin_redis_group_leave(rcall);
+    ngx_http_slidewin_redis_batch_close(rcall);
 
 #if !(NGX_DEBUG_PALLOC)
 
@@ -258,7 +258,7 @@ ngx_http_slidewin_redis_call_submit(ngx_http_slidewin_redis_call_t *rcall)
     }
 
     if (ngx_http_slidewin_redis_call_send(rcall) != NGX_OK) {
-        ngx_http_slidewin_redis_call_mute(rcall);
+        ngx_http_slidewin_redis_call_probe_lost(rcall);
         return NGX_ERROR;
     }
 
@@ -267,26 +267,26 @@ ngx_http_slidewin_redis_call_submit(ngx_http_slidewin_redis_call_t *rcall)
 
 
 ngx_int_t
-ngx_http_slidewin_redis_call_move(ngx_http_slidewin_redis_call_t *rcall,
+ngx_http_slidewin_redis_call_redirect(ngx_http_slidewin_redis_call_t *rcall,
     ngx_http_slidewin_redis_node_t *node)
 {
     ngx_queue_t  *q;
 
     if (node == NULL
-        || !ngx_http_slidewin_redis_node_open(node, !rcall->amends))
+        || !ngx_http_slidewin_redis_node_may_send(node, !rcall->amends))
     {
         return NGX_ERROR;
     }
 
     rcall->moved = 1;
 
-    ngx_http_slidewin_redis_call_book(rcall, node);
+    ngx_http_slidewin_redis_call_set_node(rcall, node);
 
     for (q = ngx_queue_head(&rcall->followers);
          q != ngx_queue_sentinel(&rcall->followers);
          q = ngx_queue_next(q))
     {
-        ngx_http_slidewin_redis_call_book(
+        ngx_http_slidewin_redis_call_set_node(
             ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue), node);
     }
 
@@ -295,17 +295,17 @@ ngx_http_slidewin_redis_call_move(ngx_http_slidewin_redis_call_t *rcall,
 
 
 void
-ngx_http_slidewin_redis_call_book(ngx_http_slidewin_redis_call_t *rcall,
+ngx_http_slidewin_redis_call_set_node(ngx_http_slidewin_redis_call_t *rcall,
     ngx_http_slidewin_redis_node_t *node)
 {
-    *ngx_http_slidewin_redis_call_under_way(rcall) -= 1;
+    *ngx_http_slidewin_redis_call_inflight(rcall) -= 1;
     rcall->node = node;
-    *ngx_http_slidewin_redis_call_under_way(rcall) += 1;
+    *ngx_http_slidewin_redis_call_inflight(rcall) += 1;
 }
 
 
 static ngx_uint_t *
-ngx_http_slidewin_redis_call_under_way(ngx_http_slidewin_redis_call_t *rcall)
+ngx_http_slidewin_redis_call_inflight(ngx_http_slidewin_redis_call_t *rcall)
 {
     return rcall->amends ? &rcall->node->amends : &rcall->node->calls;
 }
@@ -318,16 +318,16 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
     ngx_str_t                        text;
     ngx_uint_t                       i, exact;
     ngx_queue_t                     *q;
-    sw_policy_t                     *policy;
+    sw_rule_t                       *rule;
     ngx_http_slidewin_call_t        *call;
     ngx_http_slidewin_redis_call_t  *passenger;
     ngx_http_slidewin_redis_node_t  *node;
 
     static const char  *asking[] = { "ASKING" };
 
-    ngx_http_slidewin_redis_group_board(rcall);
+    ngx_http_slidewin_redis_batch_fill(rcall);
 
-    call = ngx_http_slidewin_redis_group_anybody(rcall);
+    call = ngx_http_slidewin_redis_batch_any(rcall);
     node = rcall->node;
     now = ngx_http_slidewin_clock_us();
 
@@ -335,23 +335,23 @@ ngx_http_slidewin_redis_call_send(ngx_http_slidewin_redis_call_t *rcall)
     exact = 0;
 
     for (i = 0; i < call->n; i++) {
-        policy = &call->claims[i]->policy;
-        window = ngx_min(window, policy->window);
-        exact |= (policy->algorithm == SW_LOG
-                  || policy->algorithm == SW_STRICT);
+        rule = &call->claims[i]->rule;
+        window = ngx_min(window, rule->window);
+        exact |= (rule->algorithm == SW_LOG
+                  || rule->algorithm == SW_STRICT);
     }
 
     /* those go by no other clock than that of Redis */
 
-    theirs = exact ? 0 : ngx_http_slidewin_redis_greet_time(&node->conn, now,
-                                                            window);
+    theirs = exact ? 0 : ngx_http_slidewin_redis_clock_now(&node->conn, now,
+                                                           window);
 
     /* it is about the next command and no other */
 
     if (rcall->asking
         && ngx_http_slidewin_redis_conn_send(&node->conn,
-                                            ngx_http_slidewin_redis_call_asked,
-                                            &node->conn, 1, asking, NULL)
+                                   ngx_http_slidewin_redis_call_asking_replied,
+                                   &node->conn, 1, asking, NULL)
            != NGX_OK)
     {
         return NGX_ERROR;
@@ -404,20 +404,20 @@ ngx_http_slidewin_redis_call_sent(ngx_http_slidewin_redis_call_t *rcall,
 
     if (!rcall->dated) {
         rcall->dated = 1;
-        ngx_http_slidewin_redis_deadline_set(rcall, now);
+        ngx_http_slidewin_redis_timeout_set(rcall, now);
     }
 }
 
 
 static void
-ngx_http_slidewin_redis_call_asked(redisAsyncContext *context, void *reply,
-    void *data)
+ngx_http_slidewin_redis_call_asking_replied(redisAsyncContext *context,
+    void *reply, void *data)
 {
     ngx_http_slidewin_redis_conn_t  *c;
 
     c = data;
 
-    (void) ngx_http_slidewin_redis_conn_current(c, context, reply);
+    (void) ngx_http_slidewin_redis_conn_accept_reply(c, context, reply);
 }
 
 
@@ -442,7 +442,7 @@ ngx_http_slidewin_redis_call_replied(redisAsyncContext *context, void *reply,
     node->late -= rcall->late;
 
     if (reply == NULL) {
-        ngx_http_slidewin_redis_call_mute(rcall);
+        ngx_http_slidewin_redis_call_probe_lost(rcall);
         ngx_http_slidewin_redis_call_finish(rcall, NGX_ERROR);
         return;
     }
@@ -472,9 +472,9 @@ ngx_http_slidewin_redis_call_finish(ngx_http_slidewin_redis_call_t *rcall,
     ngx_queue_t  passengers, followers;
 
     refused = (rc == NGX_OK && rcall->leads
-               && ngx_http_slidewin_redis_group_refuse(rcall));
+               && ngx_http_slidewin_redis_batch_reject(rcall));
 
-    ngx_http_slidewin_redis_group_leave(rcall);
+    ngx_http_slidewin_redis_batch_close(rcall);
 
     ngx_queue_init(&passengers);
     ngx_queue_add(&passengers, &rcall->passengers);
@@ -489,7 +489,7 @@ ngx_http_slidewin_redis_call_finish(ngx_http_slidewin_redis_call_t *rcall,
         ngx_http_slidewin_redis_calls_end(&followers, rc);
 
     } else {
-        ngx_http_slidewin_redis_calls_proceed(&followers);
+        ngx_http_slidewin_redis_calls_send_next(&followers);
     }
 }
 
@@ -497,7 +497,7 @@ ngx_http_slidewin_redis_call_finish(ngx_http_slidewin_redis_call_t *rcall,
 /* one that has failed meanwhile is not asked, as by whoever comes now */
 
 static void
-ngx_http_slidewin_redis_calls_proceed(ngx_queue_t *followers)
+ngx_http_slidewin_redis_calls_send_next(ngx_queue_t *followers)
 {
     ngx_queue_t                     *q;
     ngx_http_slidewin_redis_call_t  *rcall;
@@ -509,7 +509,7 @@ ngx_http_slidewin_redis_calls_proceed(ngx_queue_t *followers)
     q = ngx_queue_head(followers);
     rcall = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
 
-    if (!ngx_http_slidewin_redis_node_well(rcall->node)) {
+    if (!ngx_http_slidewin_redis_node_usable(rcall->node)) {
         ngx_http_slidewin_redis_calls_end(followers, NGX_ERROR);
         return;
     }
@@ -520,7 +520,7 @@ ngx_http_slidewin_redis_calls_proceed(ngx_queue_t *followers)
     rcall->follows = 0;
 
     if (ngx_http_slidewin_redis_call_submit(rcall) == NGX_OK) {
-        ngx_http_slidewin_redis_group_lead(rcall);
+        ngx_http_slidewin_redis_batch_open(rcall);
 
     } else {
         ngx_http_slidewin_redis_calls_end(&rcall->passengers, NGX_ERROR);
@@ -548,13 +548,13 @@ void
 ngx_http_slidewin_redis_call_end(ngx_http_slidewin_redis_call_t *rcall,
     ngx_int_t rc)
 {
-    *ngx_http_slidewin_redis_call_under_way(rcall) -= 1;
+    *ngx_http_slidewin_redis_call_inflight(rcall) -= 1;
     rcall->node->redis->checks -= !rcall->amends;
 
     rcall->follows = 0;
     rcall->sent = 0;
 
-    ngx_http_slidewin_redis_deadline_clear(rcall);
+    ngx_http_slidewin_redis_timeout_clear(rcall);
 
     if (rcall->call == NULL) {
         ngx_http_slidewin_redis_call_free(rcall);
@@ -625,7 +625,7 @@ ngx_http_slidewin_redis_call_give_up(ngx_http_slidewin_redis_call_t *rcall)
     node = rcall->node;
 
     if (rcall->follows) {
-        ngx_http_slidewin_redis_call_stay(rcall);
+        ngx_http_slidewin_redis_call_unfollow(rcall);
         return NGX_ERROR;
     }
 
@@ -641,22 +641,22 @@ ngx_http_slidewin_redis_call_give_up(ngx_http_slidewin_redis_call_t *rcall)
             return NGX_ERROR;
         }
 
-        ngx_http_slidewin_redis_node_odd(node,
-                                         ngx_http_slidewin_redis_crowded,
-                                         late, sizeof(late) - 1);
+        ngx_http_slidewin_redis_node_log_error(node,
+                                               ngx_http_slidewin_redis_crowded,
+                                               late, sizeof(late) - 1);
         return NGX_BUSY;
     }
 
     if (!ngx_http_slidewin_redis_conn_open(&node->conn)) {
         node->conn.failed |= !rcall->moved;
-        ngx_http_slidewin_redis_call_unsent(rcall);
+        ngx_http_slidewin_redis_call_fail_unsent(rcall);
         return NGX_ERROR;
     }
 
-    ngx_http_slidewin_redis_call_unsent(rcall);
-    ngx_http_slidewin_redis_node_odd(node,
-                                     ngx_http_slidewin_redis_crowded,
-                                     unsent, sizeof(unsent) - 1);
+    ngx_http_slidewin_redis_call_fail_unsent(rcall);
+    ngx_http_slidewin_redis_node_log_error(node,
+                                           ngx_http_slidewin_redis_crowded,
+                                           unsent, sizeof(unsent) - 1);
     return NGX_BUSY;
 }
 
@@ -693,16 +693,16 @@ ngx_http_slidewin_redis_call_late(ngx_http_slidewin_redis_call_t *rcall,
     if (!rcall->amends && !crowd
         && ngx_http_slidewin_clock_us() - rcall->sent_at >= timeout)
     {
-        ngx_http_slidewin_redis_node_failed(node, late, sizeof(late) - 1);
+        ngx_http_slidewin_redis_node_failure(node, late, sizeof(late) - 1);
     }
 
-    ngx_http_slidewin_redis_group_leave(rcall);
+    ngx_http_slidewin_redis_batch_close(rcall);
 
     ngx_queue_init(&followers);
     ngx_queue_add(&followers, &rcall->followers);
     ngx_queue_init(&rcall->followers);
 
-    ngx_http_slidewin_redis_calls_proceed(&followers);
+    ngx_http_slidewin_redis_calls_send_next(&followers);
 }
 
 
@@ -722,10 +722,10 @@ ngx_http_slidewin_redis_call_cancel(ngx_http_slidewin_store_t *store,
         ngx_http_slidewin_redis_call_free(rcall);
 
     } else if (rcall->follows) {
-        ngx_http_slidewin_redis_call_stay(rcall);
+        ngx_http_slidewin_redis_call_unfollow(rcall);
 
     } else if (!rcall->sent) {
-        ngx_http_slidewin_redis_call_unsent(rcall);
+        ngx_http_slidewin_redis_call_fail_unsent(rcall);
     }
 
     /* one that is sent keeps its deadline: it watches the connection */
@@ -733,8 +733,8 @@ ngx_http_slidewin_redis_call_cancel(ngx_http_slidewin_store_t *store,
 
 
 ngx_int_t
-ngx_http_slidewin_redis_call_adopt(ngx_http_slidewin_store_t *store,
-    ngx_http_slidewin_call_t *call, ngx_http_slidewin_call_t *heir)
+ngx_http_slidewin_redis_call_reassign(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_call_t *call, ngx_http_slidewin_call_t *replacement)
 {
     ngx_http_slidewin_redis_call_t  *rcall;
 
@@ -744,8 +744,8 @@ ngx_http_slidewin_redis_call_adopt(ngx_http_slidewin_store_t *store,
         return NGX_DECLINED;
     }
 
-    rcall->call = heir;
-    heir->pending = rcall;
+    rcall->call = replacement;
+    replacement->pending = rcall;
     call->pending = NULL;
 
     return NGX_OK;
@@ -768,7 +768,7 @@ ngx_http_slidewin_redis_calls_send(ngx_http_slidewin_redis_node_t *node)
         ngx_queue_remove(q);
 
         if (ngx_http_slidewin_redis_call_send(rcall) != NGX_OK) {
-            ngx_http_slidewin_redis_call_mute(rcall);
+            ngx_http_slidewin_redis_call_probe_lost(rcall);
             ngx_http_slidewin_redis_call_finish(rcall, NGX_ERROR);
         }
     }
@@ -785,7 +785,7 @@ ngx_http_slidewin_redis_calls_fail(ngx_http_slidewin_redis_node_t *node)
         q = ngx_queue_head(&node->waiting);
         rcall = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
 
-        ngx_http_slidewin_redis_call_unsent(rcall);
+        ngx_http_slidewin_redis_call_fail_unsent(rcall);
     }
 }
 
@@ -807,10 +807,10 @@ ngx_http_slidewin_redis_calls_route(ngx_http_slidewin_redis_t *redis)
 
         ngx_queue_remove(q);
 
-        node = ngx_http_slidewin_redis_cluster_node(redis->cluster,
-                                                    rcall->slot);
+        node = ngx_http_slidewin_redis_cluster_route(redis->cluster,
+                                                     rcall->slot);
 
-        if (ngx_http_slidewin_redis_call_move(rcall, node) != NGX_OK) {
+        if (ngx_http_slidewin_redis_call_redirect(rcall, node) != NGX_OK) {
             ngx_http_slidewin_redis_calls_end(&rcall->followers, NGX_ERROR);
             ngx_http_slidewin_redis_call_finish(rcall, NGX_ERROR);
         }
@@ -821,7 +821,7 @@ ngx_http_slidewin_redis_calls_route(ngx_http_slidewin_redis_t *redis)
 /* it follows no more, and nobody has counted it */
 
 static void
-ngx_http_slidewin_redis_call_stay(ngx_http_slidewin_redis_call_t *rcall)
+ngx_http_slidewin_redis_call_unfollow(ngx_http_slidewin_redis_call_t *rcall)
 {
     ngx_queue_remove(&rcall->queue);
     ngx_http_slidewin_redis_call_end(rcall, NGX_ERROR);
@@ -829,16 +829,16 @@ ngx_http_slidewin_redis_call_stay(ngx_http_slidewin_redis_call_t *rcall)
 
 
 static void
-ngx_http_slidewin_redis_call_unsent(ngx_http_slidewin_redis_call_t *rcall)
+ngx_http_slidewin_redis_call_fail_unsent(ngx_http_slidewin_redis_call_t *rcall)
 {
     if (!ngx_queue_empty(&rcall->followers)
-        && ngx_http_slidewin_redis_node_well(rcall->node))
+        && ngx_http_slidewin_redis_node_usable(rcall->node))
     {
         ngx_http_slidewin_redis_call_yield(rcall);
     }
 
     ngx_queue_remove(&rcall->queue);
-    ngx_http_slidewin_redis_call_mute(rcall);
+    ngx_http_slidewin_redis_call_probe_lost(rcall);
     ngx_http_slidewin_redis_call_finish(rcall, NGX_ERROR);
 }
 
@@ -862,17 +862,17 @@ ngx_http_slidewin_redis_call_yield(ngx_http_slidewin_redis_call_t *rcall)
 
     next->follows = 0;
     next->moved = rcall->moved;
-    ngx_http_slidewin_redis_call_book(next, rcall->node);
+    ngx_http_slidewin_redis_call_set_node(next, rcall->node);
 
-    ngx_http_slidewin_redis_group_leave(rcall);
-    ngx_http_slidewin_redis_group_lead(next);
+    ngx_http_slidewin_redis_batch_close(rcall);
+    ngx_http_slidewin_redis_batch_open(next);
 }
 
 
 void
-ngx_http_slidewin_redis_call_mute(ngx_http_slidewin_redis_call_t *rcall)
+ngx_http_slidewin_redis_call_probe_lost(ngx_http_slidewin_redis_call_t *rcall)
 {
     if (!rcall->amends) {
-        ngx_http_slidewin_redis_node_unheard(rcall->node);
+        ngx_http_slidewin_redis_node_probe_lost(rcall->node);
     }
 }

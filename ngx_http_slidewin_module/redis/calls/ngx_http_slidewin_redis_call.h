@@ -65,15 +65,16 @@ typedef struct {
 
 
 /* as the backend's take, reset and give_back */
-ngx_int_t ngx_http_slidewin_redis_call_ask(
+ngx_int_t ngx_http_slidewin_redis_call_start(
     ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_call_t *call,
     ngx_http_slidewin_redis_verb_e verb);
 
 /* the backend's cancel and adopt */
 void ngx_http_slidewin_redis_call_cancel(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call);
-ngx_int_t ngx_http_slidewin_redis_call_adopt(ngx_http_slidewin_store_t *store,
-    ngx_http_slidewin_call_t *call, ngx_http_slidewin_call_t *heir);
+ngx_int_t ngx_http_slidewin_redis_call_reassign(
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call,
+    ngx_http_slidewin_call_t *replacement);
 
 /* those that wait in the node's line: as many as may go, none will */
 void ngx_http_slidewin_redis_calls_send(ngx_http_slidewin_redis_node_t *node);
@@ -92,12 +93,13 @@ ngx_int_t ngx_http_slidewin_redis_call_send(
     ngx_http_slidewin_redis_call_t *rcall);
 
 /* one that did not run where it was goes on to another node */
-ngx_int_t ngx_http_slidewin_redis_call_move(
+ngx_int_t ngx_http_slidewin_redis_call_redirect(
     ngx_http_slidewin_redis_call_t *rcall,
     ngx_http_slidewin_redis_node_t *node);
 
 /* it counts as one under way to this node from now on */
-void ngx_http_slidewin_redis_call_book(ngx_http_slidewin_redis_call_t *rcall,
+void ngx_http_slidewin_redis_call_set_node(
+    ngx_http_slidewin_redis_call_t *rcall,
     ngx_http_slidewin_redis_node_t *node);
 
 /* it is done, by itself and not for those it stands for */
@@ -109,7 +111,7 @@ void ngx_http_slidewin_redis_call_overdue(
     ngx_http_slidewin_redis_call_t *rcall);
 
 /* it will not be answered */
-void ngx_http_slidewin_redis_call_mute(
+void ngx_http_slidewin_redis_call_probe_lost(
     ngx_http_slidewin_redis_call_t *rcall);
 
 

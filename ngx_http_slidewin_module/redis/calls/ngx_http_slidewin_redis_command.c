@@ -5,8 +5,8 @@
 #include "ngx_http_slidewin_digest.h"
 #include "ngx_http_slidewin_redis_command.h"
 #include "sw_key.h"
-#include "sw_proto.h"
 #include "sw_parse.h"
+#include "sw_proto.h"
 #include "sw_slot.h"
 
 
@@ -138,7 +138,7 @@ ngx_http_slidewin_redis_script(ngx_http_slidewin_redis_verb_e verb,
         return NGX_HTTP_SLIDEWIN_REDIS_TAKE_ANY;
     }
 
-    switch (call->claims[0]->policy.algorithm) {
+    switch (call->claims[0]->rule.algorithm) {
 
     case SW_LOG:
         return NGX_HTTP_SLIDEWIN_REDIS_TAKE_LOG;
@@ -295,9 +295,9 @@ ngx_http_slidewin_redis_arg_take(ngx_http_slidewin_redis_command_t *cmd,
     for (i = 0; i < call->n; i++) {
         claim = call->claims[i];
 
-        p = sw_proto_put_policy(p, &claim->policy, claim->cost);
+        p = sw_proto_put_rule(p, &claim->rule, claim->cost);
         p = sw_proto_put(p, claim->dry_run);
-        p = sw_proto_put(p, claim->ahead);
+        p = sw_proto_put(p, claim->prefetch);
     }
 
     ngx_http_slidewin_redis_arg(cmd, numbers, p - numbers);
@@ -321,7 +321,7 @@ ngx_http_slidewin_redis_arg_give_back(ngx_http_slidewin_redis_command_t *cmd,
     for (i = 0; i < call->n; i++) {
         claim = call->claims[i];
 
-        p = sw_proto_put_policy(p, &claim->policy, claim->cost);
+        p = sw_proto_put_rule(p, &claim->rule, claim->cost);
         p = sw_proto_put(p, claim->verdict.stamp);
     }
 
@@ -368,7 +368,7 @@ ngx_http_slidewin_redis_read(ngx_http_slidewin_call_t *call, ngx_uint_t times,
     for (k = 0; k < call->n; k++) {
         claim = call->claims[k];
         answer = &ngx_http_slidewin_redis_answers[k];
-        n = sw_proto_numbers(&claim->policy);
+        n = sw_proto_numbers(&claim->rule);
 
         if ((size_t) (last - p) < n * SW_PROTO_NUMBER) {
             return NGX_ERROR;
@@ -381,9 +381,9 @@ ngx_http_slidewin_redis_read(ngx_http_slidewin_call_t *call, ngx_uint_t times,
 
         answer->asked.times = (int64_t) times;
         answer->asked.cost = claim->cost;
-        answer->asked.ahead = claim->ahead;
+        answer->asked.prefetch = claim->prefetch;
 
-        if (sw_proto_read(answer->numbers, &claim->policy,
+        if (sw_proto_read(answer->numbers, &claim->rule,
                           ngx_http_slidewin_redis_now, &answer->asked,
                           &answer->taken, &answer->last)
             != SW_OK)
@@ -413,13 +413,13 @@ ngx_http_slidewin_redis_verdicts(ngx_http_slidewin_call_t *call,
         claim = call->claims[k];
         answer = &ngx_http_slidewin_redis_answers[k];
 
-        sw_proto_verdict(answer->numbers, &claim->policy,
+        sw_proto_verdict(answer->numbers, &claim->rule,
                          ngx_http_slidewin_redis_now, &answer->asked,
                          &answer->taken, &answer->last, (int64_t) nth,
                          &claim->verdict);
 
         claim->counted = ((int64_t) nth <= answer->taken.counted);
-        claim->ahead = answer->taken.ahead;
+        claim->prefetch = answer->taken.prefetch;
     }
 }
 

@@ -3,10 +3,10 @@
 #include <ngx_core.h>
 #include <ngx_event.h>
 
+#include "ngx_http_slidewin_redis_batch.h"
 #include "ngx_http_slidewin_redis_call.h"
 #include "ngx_http_slidewin_redis_cluster.h"
 #include "ngx_http_slidewin_redis_command.h"
-#include "ngx_http_slidewin_redis_batch.h"
 #include "ngx_http_slidewin_redis_node.h"
 #include "ngx_http_slidewin_redis_reply.h"
 
@@ -63,7 +63,7 @@ ngx_http_slidewin_redis_reply(ngx_http_slidewin_redis_call_t *rcall,
         /* one that was given up has been counted as a failure already */
 
         if (!rcall->late && !rcall->amends) {
-            ngx_http_slidewin_redis_node_worked(node);
+            ngx_http_slidewin_redis_node_success(node);
         }
 
         return NGX_OK;
@@ -77,7 +77,7 @@ ngx_http_slidewin_redis_reply(ngx_http_slidewin_redis_call_t *rcall,
 
     /* it is not known whose answer this is, nor the next one */
 
-    ngx_http_slidewin_redis_node_failed(node, nonsense, sizeof(nonsense) - 1);
+    ngx_http_slidewin_redis_node_failure(node, nonsense, sizeof(nonsense) - 1);
     ngx_http_slidewin_redis_conn_drop(&node->conn, nonsense);
 
     return NGX_ERROR;
@@ -99,7 +99,7 @@ ngx_http_slidewin_redis_reply_verdicts(ngx_http_slidewin_redis_call_t *rcall,
     ngx_http_slidewin_call_t        *first, *call;
     ngx_http_slidewin_redis_call_t  *passenger;
 
-    first = ngx_http_slidewin_redis_group_anybody(rcall);
+    first = ngx_http_slidewin_redis_batch_any(rcall);
 
     rc = ngx_http_slidewin_redis_read(first, rcall->times, rcall->number,
                                       reply);
@@ -129,7 +129,7 @@ ngx_http_slidewin_redis_reply_verdicts(ngx_http_slidewin_redis_call_t *rcall,
         ngx_http_slidewin_redis_verdicts(call, nth);
 
         for (i = 0; call != first && i < call->n; i++) {
-            call->claims[i]->ahead = 0;
+            call->claims[i]->prefetch = 0;
         }
     }
 
@@ -151,8 +151,8 @@ ngx_http_slidewin_redis_reply_error(ngx_http_slidewin_redis_call_t *rcall,
     if (ngx_http_slidewin_redis_error_is(reply, "NOSCRIPT")
         && !rcall->retried)
     {
-        if (ngx_http_slidewin_redis_group_anybody(rcall) == NULL) {
-            ngx_http_slidewin_redis_call_mute(rcall);
+        if (ngx_http_slidewin_redis_batch_any(rcall) == NULL) {
+            ngx_http_slidewin_redis_call_probe_lost(rcall);
             return NGX_ERROR;
         }
 
@@ -183,10 +183,10 @@ ngx_http_slidewin_redis_reply_error(ngx_http_slidewin_redis_call_t *rcall,
     }
 
     if (rcall->amends) {
-        ngx_http_slidewin_redis_node_odd(node, "does not change a count",
+        ngx_http_slidewin_redis_node_log_error(node, "does not change a count",
                                     reply->str, reply->len);
     } else {
-        ngx_http_slidewin_redis_node_failed(node, reply->str, reply->len);
+        ngx_http_slidewin_redis_node_failure(node, reply->str, reply->len);
     }
 
     /* a master that has become a replica may be reached elsewhere */
@@ -226,16 +226,16 @@ ngx_http_slidewin_redis_reply_redirect(ngx_http_slidewin_redis_call_t *rcall,
     }
 
     if (!rcall->late && !rcall->amends) {
-        ngx_http_slidewin_redis_node_worked(node);
+        ngx_http_slidewin_redis_node_success(node);
     }
 
     if (next == NULL) {
-        ngx_http_slidewin_redis_node_odd(node, "does not decide", reply->str,
-                                         reply->len);
+        ngx_http_slidewin_redis_node_log_error(node, "does not decide",
+                                               reply->str, reply->len);
         return NGX_ERROR;
     }
 
-    ngx_http_slidewin_redis_group_alight(rcall);
+    ngx_http_slidewin_redis_batch_unfill(rcall);
 
     if (rcall->call == NULL) {
         return NGX_ERROR;
@@ -245,14 +245,14 @@ ngx_http_slidewin_redis_reply_redirect(ngx_http_slidewin_redis_call_t *rcall,
         rcall->redirects = 0;
 
     } else if (rcall->redirects++ == NGX_HTTP_SLIDEWIN_REDIS_REDIRECTS_MAX) {
-        ngx_http_slidewin_redis_node_odd(node, "does not decide", circles,
-                                         sizeof(circles) - 1);
+        ngx_http_slidewin_redis_node_log_error(node, "does not decide", circles,
+                                               sizeof(circles) - 1);
         return NGX_ERROR;
     }
 
     rcall->asking = asking;
 
-    if (ngx_http_slidewin_redis_call_move(rcall, next) != NGX_OK) {
+    if (ngx_http_slidewin_redis_call_redirect(rcall, next) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -266,11 +266,11 @@ static void
 ngx_http_slidewin_redis_reply_odd_key(ngx_http_slidewin_redis_call_t *rcall,
     const char *reason, size_t len)
 {
-    ngx_http_slidewin_redis_node_odd(rcall->node,
+    ngx_http_slidewin_redis_node_log_error(rcall->node,
                                 "has something else under the key of a client",
                                 reason, len);
 
     if (!rcall->amends) {
-        ngx_http_slidewin_redis_node_worked(rcall->node);
+        ngx_http_slidewin_redis_node_success(rcall->node);
     }
 }

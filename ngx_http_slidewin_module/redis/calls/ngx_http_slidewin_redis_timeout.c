@@ -11,29 +11,29 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_TURN_US  1000
 
 
-static void ngx_http_slidewin_redis_deadlines_due(ngx_event_t *ev);
-static void ngx_http_slidewin_redis_deadlines_written(ngx_event_t *ev);
-static void ngx_http_slidewin_redis_deadline_leave(
+static void ngx_http_slidewin_redis_timeouts_expired(ngx_event_t *ev);
+static void ngx_http_slidewin_redis_timeouts_written(ngx_event_t *ev);
+static void ngx_http_slidewin_redis_timeout_remove(
     ngx_http_slidewin_redis_call_t *rcall);
 
 
 void
-ngx_http_slidewin_redis_deadlines_init(ngx_http_slidewin_redis_t *redis)
+ngx_http_slidewin_redis_timeouts_init(ngx_http_slidewin_redis_t *redis)
 {
     ngx_queue_init(&redis->deadlines);
 
-    redis->due.handler = ngx_http_slidewin_redis_deadlines_due;
+    redis->due.handler = ngx_http_slidewin_redis_timeouts_expired;
     redis->due.data = redis;
     redis->due.log = ngx_cycle->log;
 
-    redis->written.handler = ngx_http_slidewin_redis_deadlines_written;
+    redis->written.handler = ngx_http_slidewin_redis_timeouts_written;
     redis->written.data = redis;
     redis->written.log = ngx_cycle->log;
 }
 
 
 void
-ngx_http_slidewin_redis_deadline_set(ngx_http_slidewin_redis_call_t *rcall,
+ngx_http_slidewin_redis_timeout_set(ngx_http_slidewin_redis_call_t *rcall,
     int64_t now)
 {
     ngx_http_slidewin_redis_t  *redis;
@@ -41,7 +41,7 @@ ngx_http_slidewin_redis_deadline_set(ngx_http_slidewin_redis_call_t *rcall,
     redis = rcall->node->redis;
 
     if (rcall->timed) {
-        ngx_http_slidewin_redis_deadline_leave(rcall);
+        ngx_http_slidewin_redis_timeout_remove(rcall);
     }
 
     if (ngx_queue_empty(&redis->deadlines) && !redis->due.timer_set) {
@@ -67,7 +67,7 @@ ngx_http_slidewin_redis_deadline_set(ngx_http_slidewin_redis_call_t *rcall,
 
 
 void
-ngx_http_slidewin_redis_deadline_clear(ngx_http_slidewin_redis_call_t *rcall)
+ngx_http_slidewin_redis_timeout_clear(ngx_http_slidewin_redis_call_t *rcall)
 {
     ngx_http_slidewin_redis_t  *redis;
 
@@ -75,7 +75,7 @@ ngx_http_slidewin_redis_deadline_clear(ngx_http_slidewin_redis_call_t *rcall)
         return;
     }
 
-    ngx_http_slidewin_redis_deadline_leave(rcall);
+    ngx_http_slidewin_redis_timeout_remove(rcall);
 
     /* a worker that exits waits for no timer that nobody needs */
 
@@ -88,7 +88,7 @@ ngx_http_slidewin_redis_deadline_clear(ngx_http_slidewin_redis_call_t *rcall)
 
 
 static void
-ngx_http_slidewin_redis_deadline_leave(ngx_http_slidewin_redis_call_t *rcall)
+ngx_http_slidewin_redis_timeout_remove(ngx_http_slidewin_redis_call_t *rcall)
 {
     ngx_queue_remove(&rcall->deadline);
     rcall->timed = 0;
@@ -103,7 +103,7 @@ ngx_http_slidewin_redis_deadline_leave(ngx_http_slidewin_redis_call_t *rcall)
  */
 
 static void
-ngx_http_slidewin_redis_deadlines_due(ngx_event_t *ev)
+ngx_http_slidewin_redis_timeouts_expired(ngx_event_t *ev)
 {
     int64_t                          left;
     ngx_queue_t                     *q;
@@ -131,7 +131,7 @@ ngx_http_slidewin_redis_deadlines_due(ngx_event_t *ev)
             continue;
         }
 
-        ngx_http_slidewin_redis_deadline_leave(rcall);
+        ngx_http_slidewin_redis_timeout_remove(rcall);
         ngx_http_slidewin_redis_call_overdue(rcall);
     }
 }
@@ -143,7 +143,7 @@ ngx_http_slidewin_redis_deadlines_due(ngx_event_t *ev)
  */
 
 static void
-ngx_http_slidewin_redis_deadlines_written(ngx_event_t *ev)
+ngx_http_slidewin_redis_timeouts_written(ngx_event_t *ev)
 {
     int64_t                          now, timeout;
     ngx_queue_t                     *q;

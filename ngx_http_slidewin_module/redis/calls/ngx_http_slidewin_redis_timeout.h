@@ -14,13 +14,13 @@
 #include "ngx_http_slidewin_redis_call.h"
 
 
-void ngx_http_slidewin_redis_deadlines_init(ngx_http_slidewin_redis_t *redis);
+void ngx_http_slidewin_redis_timeouts_init(ngx_http_slidewin_redis_t *redis);
 
 /* the call is overdue if it has not ended a timeout from now, us */
-void ngx_http_slidewin_redis_deadline_set(
+void ngx_http_slidewin_redis_timeout_set(
     ngx_http_slidewin_redis_call_t *rcall, int64_t now);
 
-void ngx_http_slidewin_redis_deadline_clear(
+void ngx_http_slidewin_redis_timeout_clear(
     ngx_http_slidewin_redis_call_t *rcall);
 
 

@@ -6,8 +6,8 @@
 #include "ngx_http_slidewin_redis_call.h"
 #include "ngx_http_slidewin_redis_cluster.h"
 #include "ngx_http_slidewin_redis_command.h"
-#include "ngx_http_slidewin_redis_slots.h"
 #include "ngx_http_slidewin_redis_node.h"
+#include "ngx_http_slidewin_redis_slots.h"
 #include "sw_parse.h"
 
 
@@ -25,13 +25,13 @@ static void ngx_http_slidewin_redis_cluster_again(ngx_event_t *ev);
 
 
 ngx_http_slidewin_redis_node_t *
-ngx_http_slidewin_redis_cluster_node(
+ngx_http_slidewin_redis_cluster_route(
     ngx_http_slidewin_redis_cluster_t *cluster, ngx_uint_t slot)
 {
     ngx_uint_t  owner;
 
     if (cluster->map == NULL) {
-        return ngx_http_slidewin_redis_members_hopeless(cluster)
+        return ngx_http_slidewin_redis_cluster_all_failed(cluster)
                    ? NULL
                    : &cluster->redis->node;
     }
@@ -46,10 +46,10 @@ ngx_http_slidewin_redis_node_t *
 ngx_http_slidewin_redis_cluster_redirect(ngx_http_slidewin_redis_node_t *node,
     redisReply *reply, ngx_uint_t *asking)
 {
-    sw_redirect_t                       redirect;
-    ngx_http_slidewin_redis_t          *redis;
-    ngx_http_slidewin_redis_member_t   *member;
-    ngx_http_slidewin_redis_cluster_t  *cluster;
+    sw_redirect_t                            redirect;
+    ngx_http_slidewin_redis_t               *redis;
+    ngx_http_slidewin_redis_cluster_node_t  *member;
+    ngx_http_slidewin_redis_cluster_t       *cluster;
 
     redis = node->redis;
     cluster = redis->cluster;
@@ -72,7 +72,7 @@ ngx_http_slidewin_redis_cluster_redirect(ngx_http_slidewin_redis_node_t *node,
         || ngx_http_slidewin_redis_error_is(reply, "CLUSTERDOWN")
         || ngx_http_slidewin_redis_error_is(reply, "READONLY"))
     {
-        ngx_http_slidewin_redis_map_look(cluster);
+        ngx_http_slidewin_redis_slots_refresh(cluster);
     }
 
     if (sw_redirect_parse(&redirect, reply->str, reply->len) != SW_OK) {
@@ -80,21 +80,23 @@ ngx_http_slidewin_redis_cluster_redirect(ngx_http_slidewin_redis_node_t *node,
     }
 
     if (redirect.host.len == 0) {
-        member = (ngx_http_slidewin_redis_member_t *) node;
+        member = (ngx_http_slidewin_redis_cluster_node_t *) node;
         redirect.host.data = (char *) member->host->host.data;
         redirect.host.len = member->host->host.len;
     }
 
-    member = ngx_http_slidewin_redis_member(cluster, redirect.host.data,
-                                            redirect.host.len, redirect.port);
+    member = ngx_http_slidewin_redis_cluster_get_node(cluster,
+                                                      redirect.host.data,
+                                                      redirect.host.len,
+                                                      redirect.port);
     if (member == NULL) {
         return NULL;
     }
 
     if (!redirect.ask) {
         cluster->map->owner[redirect.slot] = SW_SLOT_NOBODY;
-        ngx_http_slidewin_redis_map_own(cluster, member, redirect.slot,
-                                        redirect.slot);
+        ngx_http_slidewin_redis_slots_assign(cluster, member, redirect.slot,
+                                             redirect.slot);
     }
 
     *asking = redirect.ask;
@@ -121,7 +123,7 @@ ngx_http_slidewin_redis_cluster_ready(
     cluster->redis->node.conn.failed = 0;
 
     if (cluster->stale) {
-        ngx_http_slidewin_redis_map_look(cluster);
+        ngx_http_slidewin_redis_slots_refresh(cluster);
     }
 }
 
@@ -130,8 +132,8 @@ void
 ngx_http_slidewin_redis_cluster_down(
     ngx_http_slidewin_redis_cluster_t *cluster)
 {
-    ngx_http_slidewin_redis_map_look(cluster);
-    ngx_http_slidewin_redis_map_despair(cluster);
+    ngx_http_slidewin_redis_slots_refresh(cluster);
+    ngx_http_slidewin_redis_slots_fail_waiting(cluster);
 }
 
 
@@ -148,7 +150,7 @@ ngx_http_slidewin_redis_cluster_start(
     cluster->again.log = ngx_cycle->log;
     cluster->again.cancelable = 1;
 
-    ngx_http_slidewin_redis_map_start(cluster);
+    ngx_http_slidewin_redis_slots_start(cluster);
 }
 
 
@@ -156,13 +158,13 @@ void
 ngx_http_slidewin_redis_cluster_stop(
     ngx_http_slidewin_redis_cluster_t *cluster)
 {
-    ngx_http_slidewin_redis_map_stop(cluster);
+    ngx_http_slidewin_redis_slots_stop(cluster);
 
     if (cluster->again.timer_set) {
         ngx_del_timer(&cluster->again);
     }
 
-    ngx_http_slidewin_redis_members_close(cluster);
+    ngx_http_slidewin_redis_cluster_close_all(cluster);
 }
 
 
@@ -185,7 +187,7 @@ ngx_http_slidewin_redis_cluster_create(ngx_conf_t *cf,
     } while (sw_url_next(&hosts));
 
     cluster->seeds = ngx_pcalloc(cf->pool, cluster->nseeds
-                                 * sizeof(ngx_http_slidewin_redis_host_t));
+                                 * sizeof(ngx_http_slidewin_redis_dns_t));
     if (cluster->seeds == NULL) {
         return NGX_CONF_ERROR;
     }
@@ -193,7 +195,7 @@ ngx_http_slidewin_redis_cluster_create(ngx_conf_t *cf,
     cluster->nseeds = 0;
 
     do {
-        if (ngx_http_slidewin_redis_host_init(cf,
+        if (ngx_http_slidewin_redis_dns_init(cf,
                                             &cluster->seeds[cluster->nseeds],
                                             url->host.data, url->host.len,
                                             url->port)

@@ -27,7 +27,7 @@ void ngx_http_slidewin_redis_cluster_stop(
  * own, which is never connected: whoever waits for it is sent on later.  NULL
  * if nobody has the slot, or nobody is there to tell.
  */
-ngx_http_slidewin_redis_node_t *ngx_http_slidewin_redis_cluster_node(
+ngx_http_slidewin_redis_node_t *ngx_http_slidewin_redis_cluster_route(
     ngx_http_slidewin_redis_cluster_t *cluster, ngx_uint_t slot);
 
 /*

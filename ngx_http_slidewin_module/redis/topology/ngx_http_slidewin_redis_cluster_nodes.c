@@ -7,26 +7,27 @@
 #include "ngx_http_slidewin_redis_node.h"
 
 
-static ngx_http_slidewin_redis_member_t *
-    ngx_http_slidewin_redis_member_create(
+static ngx_http_slidewin_redis_cluster_node_t *
+    ngx_http_slidewin_redis_cluster_node_create(
     ngx_http_slidewin_redis_cluster_t *cluster, const char *host, size_t len,
     ngx_uint_t port);
-static ngx_http_slidewin_redis_host_t *ngx_http_slidewin_redis_member_host(
+static ngx_http_slidewin_redis_dns_t *ngx_http_slidewin_redis_cluster_node_dns(
     ngx_http_slidewin_redis_cluster_t *cluster, ngx_pool_t *pool,
     const char *name, size_t len, ngx_uint_t port);
-static ngx_uint_t ngx_http_slidewin_redis_member_is(
-    ngx_http_slidewin_redis_host_t *host, const char *name, size_t len);
-static void ngx_http_slidewin_redis_member_close(
+static ngx_uint_t ngx_http_slidewin_redis_cluster_node_is(
+    ngx_http_slidewin_redis_dns_t *host, const char *name, size_t len);
+static void ngx_http_slidewin_redis_cluster_node_close(
     ngx_http_slidewin_redis_cluster_t *cluster,
-    ngx_http_slidewin_redis_member_t *member);
+    ngx_http_slidewin_redis_cluster_node_t *member);
 
 
-ngx_http_slidewin_redis_member_t *
-ngx_http_slidewin_redis_member(ngx_http_slidewin_redis_cluster_t *cluster,
-    const char *host, size_t len, ngx_uint_t port)
+ngx_http_slidewin_redis_cluster_node_t *
+ngx_http_slidewin_redis_cluster_get_node(
+    ngx_http_slidewin_redis_cluster_t *cluster, const char *host, size_t len,
+    ngx_uint_t port)
 {
-    ngx_uint_t                         i, place;
-    ngx_http_slidewin_redis_member_t  *member;
+    ngx_uint_t                               i, place;
+    ngx_http_slidewin_redis_cluster_node_t  *member;
 
     place = cluster->n;
 
@@ -37,8 +38,8 @@ ngx_http_slidewin_redis_member(ngx_http_slidewin_redis_cluster_t *cluster,
             place = i;
 
         } else if (member->host->port == port
-                   && ngx_http_slidewin_redis_member_is(member->host, host,
-                                                        len))
+                   && ngx_http_slidewin_redis_cluster_node_is(member->host,
+                                                              host, len))
         {
             return member;
         }
@@ -50,7 +51,8 @@ ngx_http_slidewin_redis_member(ngx_http_slidewin_redis_cluster_t *cluster,
         return NULL;
     }
 
-    member = ngx_http_slidewin_redis_member_create(cluster, host, len, port);
+    member = ngx_http_slidewin_redis_cluster_node_create(cluster, host, len,
+                                                         port);
 
     if (member) {
         cluster->members[place] = member;
@@ -65,25 +67,26 @@ ngx_http_slidewin_redis_member(ngx_http_slidewin_redis_cluster_t *cluster,
 }
 
 
-static ngx_http_slidewin_redis_member_t *
-ngx_http_slidewin_redis_member_create(
+static ngx_http_slidewin_redis_cluster_node_t *
+ngx_http_slidewin_redis_cluster_node_create(
     ngx_http_slidewin_redis_cluster_t *cluster, const char *host, size_t len,
     ngx_uint_t port)
 {
-    ngx_pool_t                        *pool;
-    ngx_http_slidewin_redis_member_t  *member;
+    ngx_pool_t                              *pool;
+    ngx_http_slidewin_redis_cluster_node_t  *member;
 
     pool = ngx_create_pool(2048, ngx_cycle->log);
     if (pool == NULL) {
         return NULL;
     }
 
-    member = ngx_pcalloc(pool, sizeof(ngx_http_slidewin_redis_member_t));
+    member = ngx_pcalloc(pool, sizeof(ngx_http_slidewin_redis_cluster_node_t));
 
     if (member) {
         member->pool = pool;
-        member->host = ngx_http_slidewin_redis_member_host(cluster, pool,
-                                                           host, len, port);
+        member->host = ngx_http_slidewin_redis_cluster_node_dns(cluster, pool,
+                                                                host, len,
+                                                                port);
     }
 
     if (member == NULL || member->host == NULL) {
@@ -97,20 +100,20 @@ ngx_http_slidewin_redis_member_create(
 
 /* without a resolver a name is known if the URL has it, with any port */
 
-static ngx_http_slidewin_redis_host_t *
-ngx_http_slidewin_redis_member_host(
+static ngx_http_slidewin_redis_dns_t *
+ngx_http_slidewin_redis_cluster_node_dns(
     ngx_http_slidewin_redis_cluster_t *cluster, ngx_pool_t *pool,
     const char *name, size_t len, ngx_uint_t port)
 {
-    ngx_uint_t                       i;
-    ngx_http_slidewin_redis_host_t  *host, *seed, *known;
+    ngx_uint_t                      i;
+    ngx_http_slidewin_redis_dns_t  *host, *seed, *known;
 
     known = NULL;
 
     for (i = 0; i < cluster->nseeds; i++) {
         seed = &cluster->seeds[i];
 
-        if (ngx_http_slidewin_redis_member_is(seed, name, len)) {
+        if (ngx_http_slidewin_redis_cluster_node_is(seed, name, len)) {
 
             if (seed->port == port) {
                 return seed;
@@ -120,10 +123,10 @@ ngx_http_slidewin_redis_member_host(
         }
     }
 
-    host = ngx_pcalloc(pool, sizeof(ngx_http_slidewin_redis_host_t));
+    host = ngx_pcalloc(pool, sizeof(ngx_http_slidewin_redis_dns_t));
 
     if (host == NULL
-        || ngx_http_slidewin_redis_host_make(pool, host, name, len, port)
+        || ngx_http_slidewin_redis_dns_make(pool, host, name, len, port)
            != NGX_OK)
     {
         return NULL;
@@ -142,7 +145,7 @@ ngx_http_slidewin_redis_member_host(
 
 
 static ngx_uint_t
-ngx_http_slidewin_redis_member_is(ngx_http_slidewin_redis_host_t *host,
+ngx_http_slidewin_redis_cluster_node_is(ngx_http_slidewin_redis_dns_t *host,
     const char *name, size_t len)
 {
     return host->host.len == len
@@ -151,30 +154,29 @@ ngx_http_slidewin_redis_member_is(ngx_http_slidewin_redis_host_t *host,
 
 
 void
-ngx_http_slidewin_redis_members_seeds(
+ngx_http_slidewin_redis_cluster_add_seeds(
     ngx_http_slidewin_redis_cluster_t *cluster)
 {
-    ngx_uint_t                       i;
-    ngx_http_slidewin_redis_host_t  *seed;
+    ngx_uint_t                      i;
+    ngx_http_slidewin_redis_dns_t  *seed;
 
     for (i = 0; i < cluster->nseeds; i++) {
         seed = &cluster->seeds[i];
 
-        (void) ngx_http_slidewin_redis_member(cluster,
-                                              (char *) seed->host.data,
-                                              seed->host.len, seed->port);
+        (void) ngx_http_slidewin_redis_cluster_get_node(
+            cluster, (char *) seed->host.data, seed->host.len, seed->port);
     }
 }
 
 
 /* nobody twice who has not answered */
 
-ngx_http_slidewin_redis_member_t *
-ngx_http_slidewin_redis_members_pick(
+ngx_http_slidewin_redis_cluster_node_t *
+ngx_http_slidewin_redis_cluster_pick_node(
     ngx_http_slidewin_redis_cluster_t *cluster, ngx_uint_t mapped)
 {
-    ngx_uint_t                         i;
-    ngx_http_slidewin_redis_member_t  *member;
+    ngx_uint_t                               i;
+    ngx_http_slidewin_redis_cluster_node_t  *member;
 
     for (i = 1; i <= cluster->n; i++) {
         member = cluster->members[(cluster->last + i) % cluster->n];
@@ -191,11 +193,11 @@ ngx_http_slidewin_redis_members_pick(
 
 
 ngx_uint_t
-ngx_http_slidewin_redis_members_hopeless(
+ngx_http_slidewin_redis_cluster_all_failed(
     ngx_http_slidewin_redis_cluster_t *cluster)
 {
-    ngx_uint_t                         i;
-    ngx_http_slidewin_redis_member_t  *member;
+    ngx_uint_t                               i;
+    ngx_http_slidewin_redis_cluster_node_t  *member;
 
     for (i = 0; i < cluster->n; i++) {
         member = cluster->members[i];
@@ -215,13 +217,13 @@ ngx_http_slidewin_redis_members_hopeless(
  */
 
 ngx_uint_t
-ngx_http_slidewin_redis_members_sweep(
+ngx_http_slidewin_redis_cluster_close_unused(
     ngx_http_slidewin_redis_cluster_t *cluster)
 {
-    ngx_uint_t                         i, keep, left;
-    ngx_http_slidewin_redis_member_t  *member;
+    ngx_uint_t                               i, keep, left;
+    ngx_http_slidewin_redis_cluster_node_t  *member;
 
-    keep = (ngx_http_slidewin_redis_members_pick(cluster, 1) == NULL);
+    keep = (ngx_http_slidewin_redis_cluster_pick_node(cluster, 1) == NULL);
     left = 0;
 
     for (i = 0; i < cluster->n; i++) {
@@ -244,7 +246,7 @@ ngx_http_slidewin_redis_members_sweep(
                           &member->host->place.name);
         }
 
-        ngx_http_slidewin_redis_member_close(cluster, member);
+        ngx_http_slidewin_redis_cluster_node_close(cluster, member);
     }
 
     return left;
@@ -252,7 +254,7 @@ ngx_http_slidewin_redis_members_sweep(
 
 
 void
-ngx_http_slidewin_redis_members_close(
+ngx_http_slidewin_redis_cluster_close_all(
     ngx_http_slidewin_redis_cluster_t *cluster)
 {
     ngx_uint_t  i;
@@ -267,20 +269,20 @@ ngx_http_slidewin_redis_members_close(
 
     for (i = 0; i < cluster->n; i++) {
         if (cluster->members[i]) {
-            ngx_http_slidewin_redis_member_close(cluster,
-                                                 cluster->members[i]);
+            ngx_http_slidewin_redis_cluster_node_close(cluster,
+                                                       cluster->members[i]);
         }
     }
 }
 
 
 static void
-ngx_http_slidewin_redis_member_close(
+ngx_http_slidewin_redis_cluster_node_close(
     ngx_http_slidewin_redis_cluster_t *cluster,
-    ngx_http_slidewin_redis_member_t *member)
+    ngx_http_slidewin_redis_cluster_node_t *member)
 {
     ngx_http_slidewin_redis_node_stop(&member->node);
-    ngx_http_slidewin_redis_host_forget(member->host);
+    ngx_http_slidewin_redis_dns_forget(member->host);
 
     cluster->members[member->index] = NULL;
     ngx_destroy_pool(member->pool);

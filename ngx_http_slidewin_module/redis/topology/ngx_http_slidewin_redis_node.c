@@ -23,7 +23,7 @@ static void ngx_http_slidewin_redis_node_down(
 
 void
 ngx_http_slidewin_redis_node_start(ngx_http_slidewin_redis_node_t *node,
-    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_redis_place_t *place)
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_redis_endpoint_t *place)
 {
     ngx_queue_init(&node->waiting);
 
@@ -62,7 +62,7 @@ ngx_http_slidewin_redis_node_stop(ngx_http_slidewin_redis_node_t *node)
  */
 
 ngx_uint_t
-ngx_http_slidewin_redis_node_open(ngx_http_slidewin_redis_node_t *node,
+ngx_http_slidewin_redis_node_may_send(ngx_http_slidewin_redis_node_t *node,
     ngx_uint_t check)
 {
     if (node->conn.failed
@@ -84,7 +84,7 @@ ngx_http_slidewin_redis_node_open(ngx_http_slidewin_redis_node_t *node,
 
 
 ngx_uint_t
-ngx_http_slidewin_redis_node_well(ngx_http_slidewin_redis_node_t *node)
+ngx_http_slidewin_redis_node_usable(ngx_http_slidewin_redis_node_t *node)
 {
     return node->breaker.state == SW_BREAKER_CLOSED
            && (node->conn.state == NGX_HTTP_SLIDEWIN_REDIS_READY
@@ -127,7 +127,7 @@ ngx_http_slidewin_redis_node_down(ngx_http_slidewin_redis_conn_t *c)
 /* a probe that will not be answered makes room for the next one */
 
 void
-ngx_http_slidewin_redis_node_unheard(ngx_http_slidewin_redis_node_t *node)
+ngx_http_slidewin_redis_node_probe_lost(ngx_http_slidewin_redis_node_t *node)
 {
     if (node->breaker.state == SW_BREAKER_PROBING) {
         (void) sw_breaker_failure(&node->breaker,
@@ -138,13 +138,13 @@ ngx_http_slidewin_redis_node_unheard(ngx_http_slidewin_redis_node_t *node)
 
 
 void
-ngx_http_slidewin_redis_node_failed(ngx_http_slidewin_redis_node_t *node,
+ngx_http_slidewin_redis_node_failure(ngx_http_slidewin_redis_node_t *node,
     const char *reason, size_t len)
 {
     int64_t  now;
 
     now = ngx_http_slidewin_clock_ms();
-    len = ngx_min(ngx_http_slidewin_redis_reason(reason, len), 128);
+    len = ngx_min(ngx_http_slidewin_redis_error_printable(reason, len), 128);
 
     if (node->breaker.failures == 0 && node->logged != ngx_time()) {
         node->logged = ngx_time();
@@ -167,11 +167,11 @@ ngx_http_slidewin_redis_node_failed(ngx_http_slidewin_redis_node_t *node,
 
 
 void
-ngx_http_slidewin_redis_node_worked(ngx_http_slidewin_redis_node_t *node)
+ngx_http_slidewin_redis_node_success(ngx_http_slidewin_redis_node_t *node)
 {
     node->worked++;
 
-    ngx_http_slidewin_redis_conn_proven(&node->conn);
+    ngx_http_slidewin_redis_conn_healthy(&node->conn);
 
     if (sw_breaker_success(&node->breaker)) {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
@@ -194,7 +194,7 @@ ngx_http_slidewin_redis_node_watch(ngx_http_slidewin_redis_node_t *node,
            - ngx_http_slidewin_clock_us();
 
     if (left <= 0) {
-        ngx_http_slidewin_redis_node_silent(node);
+        ngx_http_slidewin_redis_node_timed_out(node);
         return NGX_DECLINED;
     }
 
@@ -224,7 +224,7 @@ ngx_http_slidewin_redis_node_watching(ngx_event_t *ev)
 
 
 void
-ngx_http_slidewin_redis_node_silent(ngx_http_slidewin_redis_node_t *node)
+ngx_http_slidewin_redis_node_timed_out(ngx_http_slidewin_redis_node_t *node)
 {
     node->conn.failed = 1;
     node->conn.doubtful = 1;
@@ -237,7 +237,7 @@ ngx_http_slidewin_redis_node_silent(ngx_http_slidewin_redis_node_t *node)
 /* once a second: it may be so for every request */
 
 void
-ngx_http_slidewin_redis_node_odd(ngx_http_slidewin_redis_node_t *node,
+ngx_http_slidewin_redis_node_log_error(ngx_http_slidewin_redis_node_t *node,
     const char *what, const char *reason, size_t len)
 {
     if (node->logged == ngx_time()) {
@@ -245,7 +245,7 @@ ngx_http_slidewin_redis_node_odd(ngx_http_slidewin_redis_node_t *node,
     }
 
     node->logged = ngx_time();
-    len = ngx_min(ngx_http_slidewin_redis_reason(reason, len), 128);
+    len = ngx_min(ngx_http_slidewin_redis_error_printable(reason, len), 128);
 
     ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                   "slidewin redis %V %s: \"%*s\"", &node->conn.place->name,

@@ -34,10 +34,10 @@
 
 
 static void ngx_http_slidewin_redis_sentinel_find(
-    ngx_http_slidewin_redis_place_t *place,
+    ngx_http_slidewin_redis_endpoint_t *place,
     ngx_http_slidewin_redis_conn_t *c);
 static ngx_uint_t ngx_http_slidewin_redis_sentinel_leave(
-    ngx_http_slidewin_redis_place_t *place, ngx_uint_t vain);
+    ngx_http_slidewin_redis_endpoint_t *place, ngx_uint_t vain);
 static void ngx_http_slidewin_redis_sentinel_patience(ngx_event_t *ev);
 static void ngx_http_slidewin_redis_sentinel_decide(
     ngx_http_slidewin_redis_sentinel_t *s);
@@ -98,7 +98,7 @@ static ngx_http_slidewin_redis_sentinel_t *
 
 
 static void
-ngx_http_slidewin_redis_sentinel_find(ngx_http_slidewin_redis_place_t *place,
+ngx_http_slidewin_redis_sentinel_find(ngx_http_slidewin_redis_endpoint_t *place,
     ngx_http_slidewin_redis_conn_t *c)
 {
     ngx_uint_t                           i;
@@ -121,8 +121,8 @@ ngx_http_slidewin_redis_sentinel_find(ngx_http_slidewin_redis_place_t *place,
 
 
 static ngx_uint_t
-ngx_http_slidewin_redis_sentinel_leave(ngx_http_slidewin_redis_place_t *place,
-    ngx_uint_t vain)
+ngx_http_slidewin_redis_sentinel_leave(
+    ngx_http_slidewin_redis_endpoint_t *place, ngx_uint_t vain)
 {
     ngx_uint_t                           more;
     ngx_http_slidewin_redis_sentinel_t  *s;
@@ -212,7 +212,7 @@ ngx_http_slidewin_redis_sentinel_decide(ngx_http_slidewin_redis_sentinel_t *s)
         ngx_http_slidewin_redis_sentinel_send(s, named);
 
     } else if (due == 0) {
-        ngx_http_slidewin_redis_conn_astray(s->seeker,
+        ngx_http_slidewin_redis_conn_resolve_failed(s->seeker,
                                        fresh ? "its sentinels do not know it"
                                        : "its sentinels cannot be reached");
     }
@@ -239,7 +239,7 @@ ngx_http_slidewin_redis_sentinel_follow(ngx_http_slidewin_redis_sentinel_t *s)
                   "slidewin redis %V is at %s:%ui now", &s->place.name,
                   named->host, named->port);
 
-    ngx_http_slidewin_redis_conn_move(s->seeker);
+    ngx_http_slidewin_redis_conn_reconnect(s->seeker);
 }
 
 
@@ -372,7 +372,7 @@ ngx_http_slidewin_redis_sentinel_send(ngx_http_slidewin_redis_sentinel_t *s,
         name.data = s->sent.host;
         name.len = ngx_strlen(name.data);
 
-        ngx_http_slidewin_redis_host_become(&s->found, &name, s->sent.port);
+        ngx_http_slidewin_redis_dns_set_name(&s->found, &name, s->sent.port);
 
         p = ngx_sprintf(s->place.name.data, "\"%V at %V:%ui\"", &s->master,
                         &name, s->sent.port);
@@ -621,7 +621,7 @@ ngx_http_slidewin_redis_guard_named(ngx_http_slidewin_redis_guard_t *guard,
     port = ngx_http_slidewin_redis_sentinel_port(reply);
 
     if (port == NGX_ERROR) {
-        ngx_http_slidewin_redis_greet_refused(&guard->conn, reply);
+        ngx_http_slidewin_redis_handshake_failed(&guard->conn, reply);
         return;
     }
 
@@ -675,7 +675,7 @@ ngx_http_slidewin_redis_guard_answered(ngx_http_slidewin_redis_guard_t *guard,
 
     ngx_add_timer(&guard->timer, NGX_HTTP_SLIDEWIN_REDIS_SENTINEL_PAUSE);
 
-    ngx_http_slidewin_redis_conn_proven(&guard->conn);
+    ngx_http_slidewin_redis_conn_healthy(&guard->conn);
 
     if (s->reported) {
         s->reported = 0;
@@ -703,7 +703,7 @@ ngx_http_slidewin_redis_guard_news(ngx_http_slidewin_redis_guard_t *guard,
 
     if (reply->type == REDIS_REPLY_ERROR && !guard->deaf) {
         guard->deaf = 1;
-        len = ngx_http_slidewin_redis_reason(reply->str, reply->len);
+        len = ngx_http_slidewin_redis_error_printable(reply->str, reply->len);
 
         ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
                       "slidewin redis %V of \"%V\" tells no news of a "
@@ -828,14 +828,15 @@ ngx_http_slidewin_redis_promotion_expect(
     name.data = s->promoted.host;
     name.len = ngx_strlen(name.data);
 
-    s->heir.clcf = s->found.clcf;
-    s->heir.place.name = s->place.name;
+    s->replacement.clcf = s->found.clcf;
+    s->replacement.place.name = s->place.name;
 
-    ngx_http_slidewin_redis_host_become(&s->heir, &name, s->promoted.port);
+    ngx_http_slidewin_redis_dns_set_name(&s->replacement, &name,
+                                         s->promoted.port);
 
     ngx_memzero(&s->scout, sizeof(ngx_http_slidewin_redis_conn_t));
 
-    s->scout.place = &s->heir.place;
+    s->scout.place = &s->replacement.place;
     s->scout.access = &s->scout_access;
     s->scout.ready = ngx_http_slidewin_redis_promotion_ready;
     s->scout.down = ngx_http_slidewin_redis_promotion_down;
@@ -881,7 +882,7 @@ ngx_http_slidewin_redis_promotion_end(ngx_event_t *ev)
     s = ev->data;
 
     ngx_http_slidewin_redis_conn_stop(&s->scout);
-    ngx_http_slidewin_redis_host_forget(&s->heir);
+    ngx_http_slidewin_redis_dns_forget(&s->replacement);
 }
 
 
@@ -965,7 +966,7 @@ ngx_http_slidewin_redis_sentinel_create(ngx_conf_t *cf, const sw_url_t *url)
     }
 
     ngx_str_set(&nowhere, "");
-    ngx_http_slidewin_redis_host_become(&s->found, &nowhere, 0);
+    ngx_http_slidewin_redis_dns_set_name(&s->found, &nowhere, 0);
 
     s->found.clcf = s->guards->host.clcf;
 
@@ -995,10 +996,10 @@ ngx_http_slidewin_redis_sentinel_guards(ngx_conf_t *cf,
     s->nguards = 0;
 
     do {
-        if (ngx_http_slidewin_redis_host_init(cf,
-                                              &s->guards[s->nguards++].host,
-                                              next.host.data, next.host.len,
-                                              next.port)
+        if (ngx_http_slidewin_redis_dns_init(cf,
+                                             &s->guards[s->nguards++].host,
+                                             next.host.data, next.host.len,
+                                             next.port)
             != NGX_OK)
         {
             return NGX_ERROR;

@@ -42,7 +42,7 @@ typedef enum {
 /* one of the sentinels; all but its host is a worker's */
 
 typedef struct {
-    ngx_http_slidewin_redis_host_t       host;
+    ngx_http_slidewin_redis_dns_t        host;
     ngx_http_slidewin_redis_sentinel_t  *s;
     ngx_http_slidewin_redis_conn_t       conn;
     ngx_event_t                          timer;    /* to ask, or until */
@@ -57,37 +57,37 @@ typedef struct {
 
 
 struct ngx_http_slidewin_redis_sentinel_s {
-    ngx_http_slidewin_redis_place_t   place;       /* the master's */
-    ngx_http_slidewin_redis_guard_t  *guards;
-    ngx_uint_t                        nguards;
-    ngx_str_t                         master;      /* texts are terminated */
-    ngx_str_t                         user;
-    ngx_str_t                         password;
-    ngx_str_t                         question;    /* written out */
-    ngx_str_t                         again;       /* to one who listens */
+    ngx_http_slidewin_redis_endpoint_t   place;       /* the master's */
+    ngx_http_slidewin_redis_guard_t     *guards;
+    ngx_uint_t                           nguards;
+    ngx_str_t                            master;   /* texts are terminated */
+    ngx_str_t                            user;
+    ngx_str_t                            password;
+    ngx_str_t                            question; /* written out */
+    ngx_str_t                            again;    /* to one who listens */
 
     /* a worker's */
 
-    ngx_http_slidewin_redis_access_t  access;      /* to a sentinel */
-    ngx_http_slidewin_redis_conn_t   *seeker;      /* who looks for it */
-    ngx_event_t                       patience;    /* with those who are due */
-    ngx_http_slidewin_redis_host_t    found;       /* where it was sent */
-    ngx_http_slidewin_redis_named_t   sent;        /* which is this */
-    ngx_http_slidewin_redis_named_t   vain;        /* the last not there */
+    ngx_http_slidewin_redis_access_t     access;   /* to a sentinel */
+    ngx_http_slidewin_redis_conn_t      *seeker;   /* who looks for it */
+    ngx_event_t                          patience; /* with those who are due */
+    ngx_http_slidewin_redis_dns_t        found;   /* where it was sent */
+    ngx_http_slidewin_redis_named_t      sent;     /* which is this */
+    ngx_http_slidewin_redis_named_t      vain;     /* the last not there */
 
     /* a replica that is to be the master: until it is */
 
-    ngx_http_slidewin_redis_conn_t    scout;
-    ngx_http_slidewin_redis_access_t  scout_access;
-    ngx_http_slidewin_redis_host_t    heir;
-    ngx_http_slidewin_redis_named_t   promoted;
-    ngx_event_t                       timer;       /* to give that up */
-    int64_t                           certain_until; /* ms */
+    ngx_http_slidewin_redis_conn_t       scout;
+    ngx_http_slidewin_redis_access_t     scout_access;
+    ngx_http_slidewin_redis_dns_t        replacement;
+    ngx_http_slidewin_redis_named_t      promoted;
+    ngx_event_t                          timer;    /* to give that up */
+    int64_t                              certain_until; /* ms */
 
-    unsigned                          waiting:1;   /* the one who looks */
-    unsigned                          divided:1;   /* no word has most */
-    unsigned                          certain:1;   /* that it is promoted */
-    unsigned                          reported:1;  /* that none answers */
+    unsigned                             waiting:1; /* the one who looks */
+    unsigned                             divided:1; /* no word has most */
+    unsigned                             certain:1; /* that it is promoted */
+    unsigned                             reported:1; /* that none answers */
 };
 
 

@@ -6,8 +6,8 @@
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_redis_call.h"
 #include "ngx_http_slidewin_redis_handshake.h"
-#include "ngx_http_slidewin_redis_slots.h"
 #include "ngx_http_slidewin_redis_node.h"
+#include "ngx_http_slidewin_redis_slots.h"
 #include "sw_parse.h"
 
 
@@ -18,26 +18,26 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_SWEEP       1000
 
 
-static void ngx_http_slidewin_redis_map_timer(ngx_event_t *ev);
-static void ngx_http_slidewin_redis_map_ask(
+static void ngx_http_slidewin_redis_slots_timer(ngx_event_t *ev);
+static void ngx_http_slidewin_redis_slots_ask(
     ngx_http_slidewin_redis_cluster_t *cluster);
-static void ngx_http_slidewin_redis_map_replied(redisAsyncContext *context,
+static void ngx_http_slidewin_redis_slots_replied(redisAsyncContext *context,
     void *reply, void *data);
-static ngx_int_t ngx_http_slidewin_redis_map_understand(
+static ngx_int_t ngx_http_slidewin_redis_slots_parse(
     ngx_http_slidewin_redis_cluster_t *cluster,
-    ngx_http_slidewin_redis_member_t *asked, redisReply *reply);
-static ngx_int_t ngx_http_slidewin_redis_map_range(redisReply *range);
-static void ngx_http_slidewin_redis_map_useless(
+    ngx_http_slidewin_redis_cluster_node_t *asked, redisReply *reply);
+static ngx_int_t ngx_http_slidewin_redis_slots_range(redisReply *range);
+static void ngx_http_slidewin_redis_slots_reply_bad(
     ngx_http_slidewin_redis_cluster_t *cluster,
-    ngx_http_slidewin_redis_member_t *member, redisReply *reply);
-static void ngx_http_slidewin_redis_map_settle(
+    ngx_http_slidewin_redis_cluster_node_t *member, redisReply *reply);
+static void ngx_http_slidewin_redis_slots_applied(
     ngx_http_slidewin_redis_cluster_t *cluster);
 
 
 void
-ngx_http_slidewin_redis_map_start(ngx_http_slidewin_redis_cluster_t *cluster)
+ngx_http_slidewin_redis_slots_start(ngx_http_slidewin_redis_cluster_t *cluster)
 {
-    cluster->look.handler = ngx_http_slidewin_redis_map_timer;
+    cluster->look.handler = ngx_http_slidewin_redis_slots_timer;
     cluster->look.data = cluster;
     cluster->look.log = ngx_cycle->log;
     cluster->look.cancelable = 1;
@@ -45,12 +45,12 @@ ngx_http_slidewin_redis_map_start(ngx_http_slidewin_redis_cluster_t *cluster)
     cluster->pause = NGX_HTTP_SLIDEWIN_REDIS_LOOK_PAUSE;
     cluster->stale = 1;
 
-    ngx_http_slidewin_redis_members_seeds(cluster);
+    ngx_http_slidewin_redis_cluster_add_seeds(cluster);
 }
 
 
 void
-ngx_http_slidewin_redis_map_stop(ngx_http_slidewin_redis_cluster_t *cluster)
+ngx_http_slidewin_redis_slots_stop(ngx_http_slidewin_redis_cluster_t *cluster)
 {
     cluster->asking = NULL;
 
@@ -61,7 +61,8 @@ ngx_http_slidewin_redis_map_stop(ngx_http_slidewin_redis_cluster_t *cluster)
 
 
 void
-ngx_http_slidewin_redis_map_look(ngx_http_slidewin_redis_cluster_t *cluster)
+ngx_http_slidewin_redis_slots_refresh(
+    ngx_http_slidewin_redis_cluster_t *cluster)
 {
     int64_t  pause;
 
@@ -78,10 +79,11 @@ ngx_http_slidewin_redis_map_look(ngx_http_slidewin_redis_cluster_t *cluster)
 
 
 void
-ngx_http_slidewin_redis_map_despair(ngx_http_slidewin_redis_cluster_t *cluster)
+ngx_http_slidewin_redis_slots_fail_waiting(
+    ngx_http_slidewin_redis_cluster_t *cluster)
 {
     if (cluster->map == NULL
-        && ngx_http_slidewin_redis_members_hopeless(cluster))
+        && ngx_http_slidewin_redis_cluster_all_failed(cluster))
     {
         ngx_http_slidewin_redis_calls_fail(&cluster->redis->node);
     }
@@ -89,11 +91,11 @@ ngx_http_slidewin_redis_map_despair(ngx_http_slidewin_redis_cluster_t *cluster)
 
 
 static void
-ngx_http_slidewin_redis_map_timer(ngx_event_t *ev)
+ngx_http_slidewin_redis_slots_timer(ngx_event_t *ev)
 {
-    ngx_uint_t                          left;
-    ngx_http_slidewin_redis_member_t   *member;
-    ngx_http_slidewin_redis_cluster_t  *cluster;
+    ngx_uint_t                               left;
+    ngx_http_slidewin_redis_cluster_node_t  *member;
+    ngx_http_slidewin_redis_cluster_t       *cluster;
 
     cluster = ev->data;
     member = cluster->asking;
@@ -102,14 +104,14 @@ ngx_http_slidewin_redis_map_timer(ngx_event_t *ev)
         cluster->asking = NULL;
 
         if (member->node.conn.heard < member->asked_at) {
-            ngx_http_slidewin_redis_node_silent(&member->node);
+            ngx_http_slidewin_redis_node_timed_out(&member->node);
 
         } else {
-            ngx_http_slidewin_redis_map_useless(cluster, member, NULL);
+            ngx_http_slidewin_redis_slots_reply_bad(cluster, member, NULL);
         }
     }
 
-    left = ngx_http_slidewin_redis_members_sweep(cluster);
+    left = ngx_http_slidewin_redis_cluster_close_unused(cluster);
 
     if (!cluster->stale) {
         if (left) {
@@ -120,11 +122,11 @@ ngx_http_slidewin_redis_map_timer(ngx_event_t *ev)
     }
 
     if (ngx_http_slidewin_clock_ms() < cluster->next) {
-        ngx_http_slidewin_redis_map_look(cluster);
+        ngx_http_slidewin_redis_slots_refresh(cluster);
         return;
     }
 
-    ngx_http_slidewin_redis_map_ask(cluster);
+    ngx_http_slidewin_redis_slots_ask(cluster);
 }
 
 
@@ -134,17 +136,17 @@ ngx_http_slidewin_redis_map_timer(ngx_event_t *ev)
  */
 
 static void
-ngx_http_slidewin_redis_map_ask(ngx_http_slidewin_redis_cluster_t *cluster)
+ngx_http_slidewin_redis_slots_ask(ngx_http_slidewin_redis_cluster_t *cluster)
 {
-    ngx_http_slidewin_redis_member_t  *member;
+    ngx_http_slidewin_redis_cluster_node_t  *member;
 
     static const char  *slots[] = { "CLUSTER", "SLOTS" };
 
-    member = ngx_http_slidewin_redis_members_pick(cluster, 1);
+    member = ngx_http_slidewin_redis_cluster_pick_node(cluster, 1);
 
     if (member == NULL) {
-        ngx_http_slidewin_redis_members_seeds(cluster);
-        member = ngx_http_slidewin_redis_members_pick(cluster, 0);
+        ngx_http_slidewin_redis_cluster_add_seeds(cluster);
+        member = ngx_http_slidewin_redis_cluster_pick_node(cluster, 0);
     }
 
     if (member == NULL) {
@@ -156,11 +158,11 @@ ngx_http_slidewin_redis_map_ask(ngx_http_slidewin_redis_cluster_t *cluster)
                     + sw_pause_next(&cluster->pause, (uint32_t) ngx_random());
 
     if (ngx_http_slidewin_redis_conn_send(&member->node.conn,
-                                          ngx_http_slidewin_redis_map_replied,
+                                          ngx_http_slidewin_redis_slots_replied,
                                           member, 2, slots, NULL)
         != NGX_OK)
     {
-        ngx_http_slidewin_redis_map_look(cluster);
+        ngx_http_slidewin_redis_slots_refresh(cluster);
         return;
     }
 
@@ -173,12 +175,12 @@ ngx_http_slidewin_redis_map_ask(ngx_http_slidewin_redis_cluster_t *cluster)
 
 
 static void
-ngx_http_slidewin_redis_map_replied(redisAsyncContext *context, void *reply,
+ngx_http_slidewin_redis_slots_replied(redisAsyncContext *context, void *reply,
     void *data)
 {
-    ngx_uint_t                          current;
-    ngx_http_slidewin_redis_member_t   *member;
-    ngx_http_slidewin_redis_cluster_t  *cluster;
+    ngx_uint_t                               current;
+    ngx_http_slidewin_redis_cluster_node_t  *member;
+    ngx_http_slidewin_redis_cluster_t       *cluster;
 
     member = data;
     member->asked = 0;
@@ -190,11 +192,11 @@ ngx_http_slidewin_redis_map_replied(redisAsyncContext *context, void *reply,
         cluster->asking = NULL;
     }
 
-    if (!ngx_http_slidewin_redis_conn_current(&member->node.conn, context,
-                                              reply))
+    if (!ngx_http_slidewin_redis_conn_accept_reply(&member->node.conn, context,
+                                                   reply))
     {
         if (current) {
-            ngx_http_slidewin_redis_map_look(cluster);
+            ngx_http_slidewin_redis_slots_refresh(cluster);
         }
 
         return;
@@ -206,11 +208,11 @@ ngx_http_slidewin_redis_map_replied(redisAsyncContext *context, void *reply,
         return;
     }
 
-    if (ngx_http_slidewin_redis_map_understand(cluster, member, reply)
+    if (ngx_http_slidewin_redis_slots_parse(cluster, member, reply)
         != NGX_OK)
     {
-        ngx_http_slidewin_redis_map_useless(cluster, member, reply);
-        ngx_http_slidewin_redis_map_look(cluster);
+        ngx_http_slidewin_redis_slots_reply_bad(cluster, member, reply);
+        ngx_http_slidewin_redis_slots_refresh(cluster);
         return;
     }
 
@@ -224,7 +226,7 @@ ngx_http_slidewin_redis_map_replied(redisAsyncContext *context, void *reply,
                       &member->host->place.name);
     }
 
-    ngx_http_slidewin_redis_map_settle(cluster);
+    ngx_http_slidewin_redis_slots_applied(cluster);
     ngx_http_slidewin_redis_calls_route(cluster->redis);
 }
 
@@ -235,14 +237,14 @@ ngx_http_slidewin_redis_map_replied(redisAsyncContext *context, void *reply,
  */
 
 static ngx_int_t
-ngx_http_slidewin_redis_map_understand(
+ngx_http_slidewin_redis_slots_parse(
     ngx_http_slidewin_redis_cluster_t *cluster,
-    ngx_http_slidewin_redis_member_t *asked, redisReply *reply)
+    ngx_http_slidewin_redis_cluster_node_t *asked, redisReply *reply)
 {
-    size_t                              i;
-    sw_slots_t                         *map;
-    redisReply                        **range, *host, *port;
-    ngx_http_slidewin_redis_member_t   *member;
+    size_t                                    i;
+    sw_slots_t                               *map;
+    redisReply                              **range, *host, *port;
+    ngx_http_slidewin_redis_cluster_node_t   *member;
 
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0) {
         return NGX_ERROR;
@@ -253,7 +255,7 @@ ngx_http_slidewin_redis_map_understand(
     sw_slots_clear(map);
 
     for (i = 0; i < reply->elements; i++) {
-        if (ngx_http_slidewin_redis_map_range(reply->element[i]) != NGX_OK) {
+        if (ngx_http_slidewin_redis_slots_range(reply->element[i]) != NGX_OK) {
             return NGX_ERROR;
         }
 
@@ -283,19 +285,21 @@ ngx_http_slidewin_redis_map_understand(
         /* without a host it is that of the node that was asked */
 
         if (host->type == REDIS_REPLY_NIL || host->len == 0) {
-            member = ngx_http_slidewin_redis_member(cluster,
+            member = ngx_http_slidewin_redis_cluster_get_node(cluster,
                                               (char *) asked->host->host.data,
                                               asked->host->host.len,
                                               port->integer);
         } else {
-            member = ngx_http_slidewin_redis_member(cluster, host->str,
-                                                    host->len, port->integer);
+            member = ngx_http_slidewin_redis_cluster_get_node(cluster,
+                                                              host->str,
+                                                              host->len,
+                                                              port->integer);
         }
 
         if (member) {
-            ngx_http_slidewin_redis_map_own(cluster, member,
-                                            range[0]->integer,
-                                            range[1]->integer);
+            ngx_http_slidewin_redis_slots_assign(cluster, member,
+                                                 range[0]->integer,
+                                                 range[1]->integer);
         }
     }
 
@@ -304,7 +308,7 @@ ngx_http_slidewin_redis_map_understand(
 
 
 static ngx_int_t
-ngx_http_slidewin_redis_map_range(redisReply *range)
+ngx_http_slidewin_redis_slots_range(redisReply *range)
 {
     redisReply  *master, *host, *port;
 
@@ -350,9 +354,9 @@ ngx_http_slidewin_redis_map_range(redisReply *range)
 /* reply is NULL if there is none */
 
 static void
-ngx_http_slidewin_redis_map_useless(
+ngx_http_slidewin_redis_slots_reply_bad(
     ngx_http_slidewin_redis_cluster_t *cluster,
-    ngx_http_slidewin_redis_member_t *member, redisReply *reply)
+    ngx_http_slidewin_redis_cluster_node_t *member, redisReply *reply)
 {
     size_t       len;
     ngx_uint_t   level;
@@ -364,7 +368,7 @@ ngx_http_slidewin_redis_map_useless(
 
     } else if (reply->type == REDIS_REPLY_ERROR) {
         reason = reply->str;
-        len = ngx_http_slidewin_redis_reason(reason, reply->len);
+        len = ngx_http_slidewin_redis_error_printable(reason, reply->len);
 
     } else {
         reason = "its answer makes no sense";
@@ -381,18 +385,19 @@ ngx_http_slidewin_redis_map_useless(
     cluster->reported = 1;
     member->useless = 1;
 
-    ngx_http_slidewin_redis_map_despair(cluster);
+    ngx_http_slidewin_redis_slots_fail_waiting(cluster);
 }
 
 
 /* what a new map leaves to do: to look again, to close what it has not */
 
 static void
-ngx_http_slidewin_redis_map_settle(ngx_http_slidewin_redis_cluster_t *cluster)
+ngx_http_slidewin_redis_slots_applied(
+    ngx_http_slidewin_redis_cluster_t *cluster)
 {
-    int                                left;
-    ngx_uint_t                         i;
-    ngx_http_slidewin_redis_member_t  *member;
+    int                                      left;
+    ngx_uint_t                               i;
+    ngx_http_slidewin_redis_cluster_node_t  *member;
 
     left = sw_slots_left(cluster->map);
 
@@ -419,7 +424,7 @@ ngx_http_slidewin_redis_map_settle(ngx_http_slidewin_redis_cluster_t *cluster)
     }
 
     if (cluster->stale) {
-        ngx_http_slidewin_redis_map_look(cluster);
+        ngx_http_slidewin_redis_slots_refresh(cluster);
         return;
     }
 
@@ -432,8 +437,8 @@ ngx_http_slidewin_redis_map_settle(ngx_http_slidewin_redis_cluster_t *cluster)
 
 
 void
-ngx_http_slidewin_redis_map_own(ngx_http_slidewin_redis_cluster_t *cluster,
-    ngx_http_slidewin_redis_member_t *member, int64_t first, int64_t last)
+ngx_http_slidewin_redis_slots_assign(ngx_http_slidewin_redis_cluster_t *cluster,
+    ngx_http_slidewin_redis_cluster_node_t *member, int64_t first, int64_t last)
 {
     (void) sw_slots_set(cluster->map, first, last, (uint16_t) member->index);
 

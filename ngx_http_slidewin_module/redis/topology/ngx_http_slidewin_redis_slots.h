@@ -13,23 +13,24 @@
 
 
 /* a worker's */
-void ngx_http_slidewin_redis_map_start(
+void ngx_http_slidewin_redis_slots_start(
     ngx_http_slidewin_redis_cluster_t *cluster);
-void ngx_http_slidewin_redis_map_stop(
+void ngx_http_slidewin_redis_slots_stop(
     ngx_http_slidewin_redis_cluster_t *cluster);
 
 /* it may have changed: a look now, or as soon as it may be */
-void ngx_http_slidewin_redis_map_look(
+void ngx_http_slidewin_redis_slots_refresh(
     ngx_http_slidewin_redis_cluster_t *cluster);
 
 /* nobody waits for a map that will not come */
-void ngx_http_slidewin_redis_map_despair(
+void ngx_http_slidewin_redis_slots_fail_waiting(
     ngx_http_slidewin_redis_cluster_t *cluster);
 
 /* slots that nobody has are the member's */
-void ngx_http_slidewin_redis_map_own(
+void ngx_http_slidewin_redis_slots_assign(
     ngx_http_slidewin_redis_cluster_t *cluster,
-    ngx_http_slidewin_redis_member_t *member, int64_t first, int64_t last);
+    ngx_http_slidewin_redis_cluster_node_t *member, int64_t first,
+    int64_t last);
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_REDIS_SLOTS_H_INCLUDED_ */

@@ -17,7 +17,7 @@
 static void ngx_http_slidewin_redis_conn_connect(
     ngx_http_slidewin_redis_conn_t *c);
 static void ngx_http_slidewin_redis_conn_timer(ngx_event_t *ev);
-static const char *ngx_http_slidewin_redis_conn_slow(
+static const char *ngx_http_slidewin_redis_conn_timeout_reason(
     ngx_http_slidewin_redis_conn_t *c);
 static void ngx_http_slidewin_redis_conn_connected(
     const redisAsyncContext *context, int status);
@@ -33,11 +33,11 @@ static void ngx_http_slidewin_redis_conn_retry(
 
 static void ngx_http_slidewin_redis_conn_make_room(redisContext *context,
     size_t len);
-static void ngx_http_slidewin_redis_conn_anew(
+static void ngx_http_slidewin_redis_conn_restart(
     ngx_http_slidewin_redis_conn_t *c);
 static void ngx_http_slidewin_redis_conn_readable(
     ngx_http_slidewin_redis_event_t *e);
-static ngx_uint_t ngx_http_slidewin_redis_conn_told(
+static ngx_uint_t ngx_http_slidewin_redis_conn_has_input(
     ngx_http_slidewin_redis_event_t *e);
 
 
@@ -69,7 +69,7 @@ ngx_http_slidewin_redis_conn_connect(ngx_http_slidewin_redis_conn_t *c)
 
 
 void
-ngx_http_slidewin_redis_conn_astray(ngx_http_slidewin_redis_conn_t *c,
+ngx_http_slidewin_redis_conn_resolve_failed(ngx_http_slidewin_redis_conn_t *c,
     const char *reason)
 {
     c->locating = 0;
@@ -79,7 +79,7 @@ ngx_http_slidewin_redis_conn_astray(ngx_http_slidewin_redis_conn_t *c,
 
 
 void
-ngx_http_slidewin_redis_conn_located(ngx_http_slidewin_redis_conn_t *c,
+ngx_http_slidewin_redis_conn_connect_to(ngx_http_slidewin_redis_conn_t *c,
     const ngx_http_slidewin_redis_address_t *address)
 {
     SSL                *ssl;
@@ -142,7 +142,7 @@ ngx_http_slidewin_redis_conn_located(ngx_http_slidewin_redis_conn_t *c,
     c->memory.max = c->access->reply_memory;
     c->memory.used = 0;
 
-    ngx_http_slidewin_redis_object_init(context->c.reader, &c->memory);
+    ngx_http_slidewin_redis_reader_init(context->c.reader, &c->memory);
 
     c->pending = 0;
     c->asking_clock = 0;
@@ -174,8 +174,8 @@ ngx_http_slidewin_redis_conn_timer(ngx_event_t *ev)
         c->failed = 1;
         c->doubtful = 1;
 
-        ngx_http_slidewin_redis_conn_drop(c,
-                                        ngx_http_slidewin_redis_conn_slow(c));
+        ngx_http_slidewin_redis_conn_drop(
+            c, ngx_http_slidewin_redis_conn_timeout_reason(c));
         break;
 
     default: /* NGX_HTTP_SLIDEWIN_REDIS_MOVING */
@@ -190,14 +190,14 @@ ngx_http_slidewin_redis_conn_timer(ngx_event_t *ev)
             break;
         }
 
-        ngx_http_slidewin_redis_conn_anew(c);
+        ngx_http_slidewin_redis_conn_restart(c);
         break;
     }
 }
 
 
 static const char *
-ngx_http_slidewin_redis_conn_slow(ngx_http_slidewin_redis_conn_t *c)
+ngx_http_slidewin_redis_conn_timeout_reason(ngx_http_slidewin_redis_conn_t *c)
 {
     if (c->locating) {
         return "where it is was not heard in time";
@@ -239,7 +239,7 @@ ngx_http_slidewin_redis_conn_connected(const redisAsyncContext *context,
 
     c->met = 1;
 
-    ngx_http_slidewin_redis_greet(c);
+    ngx_http_slidewin_redis_handshake(c);
 }
 
 
@@ -431,12 +431,12 @@ ngx_http_slidewin_redis_conn_retry(ngx_http_slidewin_redis_conn_t *c,
  */
 
 void
-ngx_http_slidewin_redis_conn_move(ngx_http_slidewin_redis_conn_t *c)
+ngx_http_slidewin_redis_conn_reconnect(ngx_http_slidewin_redis_conn_t *c)
 {
     switch (c->state) {
 
     case NGX_HTTP_SLIDEWIN_REDIS_CONNECTING:
-        ngx_http_slidewin_redis_conn_anew(c);
+        ngx_http_slidewin_redis_conn_restart(c);
         break;
 
     case NGX_HTTP_SLIDEWIN_REDIS_READY:
@@ -451,7 +451,7 @@ ngx_http_slidewin_redis_conn_move(ngx_http_slidewin_redis_conn_t *c)
 
 
 static void
-ngx_http_slidewin_redis_conn_anew(ngx_http_slidewin_redis_conn_t *c)
+ngx_http_slidewin_redis_conn_restart(ngx_http_slidewin_redis_conn_t *c)
 {
     redisAsyncContext  *context;
 
@@ -631,7 +631,7 @@ ngx_http_slidewin_redis_conn_received(ngx_http_slidewin_redis_conn_t *c)
 
 
 ngx_uint_t
-ngx_http_slidewin_redis_conn_current(ngx_http_slidewin_redis_conn_t *c,
+ngx_http_slidewin_redis_conn_accept_reply(ngx_http_slidewin_redis_conn_t *c,
     redisAsyncContext *context, redisReply *reply)
 {
     if (reply == NULL || context != c->event.context
@@ -659,7 +659,7 @@ ngx_http_slidewin_redis_conn_ready(ngx_http_slidewin_redis_conn_t *c)
 
 
 void
-ngx_http_slidewin_redis_conn_proven(ngx_http_slidewin_redis_conn_t *c)
+ngx_http_slidewin_redis_conn_healthy(ngx_http_slidewin_redis_conn_t *c)
 {
     /* not by the answer that made it be dropped */
 
@@ -712,7 +712,7 @@ ngx_http_slidewin_redis_conn_readable(ngx_http_slidewin_redis_event_t *e)
         return;
     }
 
-    if (c->pending == 0 && ngx_http_slidewin_redis_conn_told(e)) {
+    if (c->pending == 0 && ngx_http_slidewin_redis_conn_has_input(e)) {
         ngx_http_slidewin_redis_conn_drop(c, "it said more than was asked");
     }
 }
@@ -721,7 +721,7 @@ ngx_http_slidewin_redis_conn_readable(ngx_http_slidewin_redis_event_t *e)
 /* with TLS what there is to read need not be for us */
 
 static ngx_uint_t
-ngx_http_slidewin_redis_conn_told(ngx_http_slidewin_redis_event_t *e)
+ngx_http_slidewin_redis_conn_has_input(ngx_http_slidewin_redis_event_t *e)
 {
     char  byte;
 

@@ -9,9 +9,9 @@
 #define _NGX_HTTP_SLIDEWIN_REDIS_CONN_H_INCLUDED_
 
 
+#include "ngx_http_slidewin_redis_endpoint.h"
 #include "ngx_http_slidewin_redis_event.h"
 #include "ngx_http_slidewin_redis_reader.h"
-#include "ngx_http_slidewin_redis_endpoint.h"
 #include "ngx_http_slidewin_redis_tls.h"
 
 
@@ -44,52 +44,52 @@ typedef struct {
 
 
 struct ngx_http_slidewin_redis_conn_s {
-    ngx_http_slidewin_redis_event_t   event;
-    ngx_http_slidewin_redis_place_t  *place;
+    ngx_http_slidewin_redis_event_t      event;
+    ngx_http_slidewin_redis_endpoint_t  *place;
     ngx_http_slidewin_redis_access_t *access;
-    ngx_http_slidewin_redis_state_e   state;
-    ngx_event_t                       timer;       /* to connect, or until */
-    ngx_uint_t                        losses;      /* since it was proven */
-    int64_t                           pause;
-    int64_t                           read_at;     /* us */
-    int64_t                           heard;       /* the last whole reply */
-    int64_t                           emptied;     /* by conn_read */
-    int64_t                           clock;       /* us, ours to theirs */
-    int64_t                           clock_error; /* at most, 0: unknown */
-    int64_t                           clock_read;  /* when */
-    int64_t                           clock_asked;
-    ngx_uint_t                        pending;     /* replies due */
-    ngx_http_slidewin_redis_memory_t  memory;      /* of the one under way */
+    ngx_http_slidewin_redis_state_e      state;
+    ngx_event_t                          timer;    /* to connect, or until */
+    ngx_uint_t                           losses;   /* since it was proven */
+    int64_t                              pause;
+    int64_t                              read_at;  /* us */
+    int64_t                              heard;    /* the last whole reply */
+    int64_t                              emptied;  /* by conn_read */
+    int64_t                              clock;    /* us, ours to theirs */
+    int64_t                              clock_error; /* at most, 0: unknown */
+    int64_t                              clock_read; /* when */
+    int64_t                              clock_asked;
+    ngx_uint_t                           pending;  /* replies due */
+    ngx_http_slidewin_redis_memory_t     memory;   /* of the one under way */
     ngx_http_slidewin_redis_session_t session;     /* of TLS */
-    unsigned                          locating:1;
-    unsigned                          met:1;       /* the other is there */
-    unsigned                          failed:1;    /* not worth waiting for */
-    unsigned                          doubtful:1;  /* until a check works */
-    unsigned                          reported:1;  /* its loss is logged */
-    unsigned                          explained:1; /* and why it lasts */
-    unsigned                          asking_clock:1;
-    unsigned                          exiting:1;
-    u_char                            reason[128]; /* of the last loss */
+    unsigned                             locating:1;
+    unsigned                             met:1;    /* the other is there */
+    unsigned                             failed:1; /* not worth waiting for */
+    unsigned                             doubtful:1; /* until a check works */
+    unsigned                             reported:1; /* its loss is logged */
+    unsigned                             explained:1; /* and why it lasts */
+    unsigned                             asking_clock:1;
+    unsigned                             exiting:1;
+    u_char                               reason[128]; /* of the last loss */
 
     /* the owner's: it may send; nothing sent will be answered any more */
     void                            (*ready)(
                                          ngx_http_slidewin_redis_conn_t *c);
     void                            (*down)(
                                          ngx_http_slidewin_redis_conn_t *c);
-    void                             *data;
+    void                                *data;
 };
 
 
 void ngx_http_slidewin_redis_conn_start(ngx_http_slidewin_redis_conn_t *c);
 
 /* the answers of its place: there it is, or why it is not known */
-void ngx_http_slidewin_redis_conn_located(ngx_http_slidewin_redis_conn_t *c,
+void ngx_http_slidewin_redis_conn_connect_to(ngx_http_slidewin_redis_conn_t *c,
     const ngx_http_slidewin_redis_address_t *address);
-void ngx_http_slidewin_redis_conn_astray(ngx_http_slidewin_redis_conn_t *c,
-    const char *reason);
+void ngx_http_slidewin_redis_conn_resolve_failed(
+    ngx_http_slidewin_redis_conn_t *c, const char *reason);
 
 /* the same place is elsewhere now: it is made anew, what is asked is awaited */
-void ngx_http_slidewin_redis_conn_move(ngx_http_slidewin_redis_conn_t *c);
+void ngx_http_slidewin_redis_conn_reconnect(ngx_http_slidewin_redis_conn_t *c);
 
 /* whether it may send now; hiredis may be about to end it */
 ngx_uint_t ngx_http_slidewin_redis_conn_open(
@@ -123,7 +123,7 @@ void ngx_http_slidewin_redis_conn_read(ngx_http_slidewin_redis_conn_t *c);
 void ngx_http_slidewin_redis_conn_received(ngx_http_slidewin_redis_conn_t *c);
 
 /* whether the reply is of the connection there is now, and is one */
-ngx_uint_t ngx_http_slidewin_redis_conn_current(
+ngx_uint_t ngx_http_slidewin_redis_conn_accept_reply(
     ngx_http_slidewin_redis_conn_t *c, redisAsyncContext *context,
     redisReply *reply);
 
@@ -135,7 +135,7 @@ void ngx_http_slidewin_redis_conn_drop(ngx_http_slidewin_redis_conn_t *c,
     const char *reason);
 
 /* what was asked was answered: the next loss is a new one */
-void ngx_http_slidewin_redis_conn_proven(ngx_http_slidewin_redis_conn_t *c);
+void ngx_http_slidewin_redis_conn_healthy(ngx_http_slidewin_redis_conn_t *c);
 
 /* ends it; the worker exits */
 void ngx_http_slidewin_redis_conn_stop(ngx_http_slidewin_redis_conn_t *c);

@@ -13,48 +13,48 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_SCOUT_PAUSE     5000
 
 
-static void ngx_http_slidewin_redis_host_find(
-    ngx_http_slidewin_redis_place_t *place,
+static void ngx_http_slidewin_redis_dns_find(
+    ngx_http_slidewin_redis_endpoint_t *place,
     ngx_http_slidewin_redis_conn_t *c);
-static ngx_uint_t ngx_http_slidewin_redis_host_leave(
-    ngx_http_slidewin_redis_place_t *place, ngx_uint_t vain);
-static void ngx_http_slidewin_redis_host_tell(
-    ngx_http_slidewin_redis_host_t *host);
-static void ngx_http_slidewin_redis_host_timer(ngx_event_t *ev);
-static void ngx_http_slidewin_redis_host_look_up(
-    ngx_http_slidewin_redis_host_t *host);
-static void ngx_http_slidewin_redis_host_looked_up(ngx_resolver_ctx_t *ctx);
-static void ngx_http_slidewin_redis_host_take(
-    ngx_http_slidewin_redis_host_t *host, ngx_resolver_ctx_t *ctx);
-static ngx_uint_t ngx_http_slidewin_redis_host_index(
-    ngx_http_slidewin_redis_host_t *host,
+static ngx_uint_t ngx_http_slidewin_redis_dns_leave(
+    ngx_http_slidewin_redis_endpoint_t *place, ngx_uint_t vain);
+static void ngx_http_slidewin_redis_dns_answer(
+    ngx_http_slidewin_redis_dns_t *host);
+static void ngx_http_slidewin_redis_dns_timer(ngx_event_t *ev);
+static void ngx_http_slidewin_redis_dns_look_up(
+    ngx_http_slidewin_redis_dns_t *host);
+static void ngx_http_slidewin_redis_dns_looked_up(ngx_resolver_ctx_t *ctx);
+static void ngx_http_slidewin_redis_dns_take(
+    ngx_http_slidewin_redis_dns_t *host, ngx_resolver_ctx_t *ctx);
+static ngx_uint_t ngx_http_slidewin_redis_dns_index(
+    ngx_http_slidewin_redis_dns_t *host,
     const ngx_http_slidewin_redis_ip_t *ip);
-static void ngx_http_slidewin_redis_host_add(
-    ngx_http_slidewin_redis_host_t *host, struct sockaddr *sockaddr,
+static void ngx_http_slidewin_redis_dns_add(
+    ngx_http_slidewin_redis_dns_t *host, struct sockaddr *sockaddr,
     socklen_t socklen);
-static int ngx_http_slidewin_redis_host_order(
+static int ngx_http_slidewin_redis_dns_order(
     const ngx_http_slidewin_redis_ip_t *one,
     const ngx_http_slidewin_redis_ip_t *two);
 
 static void ngx_http_slidewin_redis_scout_wait(
-    ngx_http_slidewin_redis_host_t *host);
+    ngx_http_slidewin_redis_dns_t *host);
 static void ngx_http_slidewin_redis_scout_start(ngx_event_t *ev);
 static void ngx_http_slidewin_redis_scout_find(
-    ngx_http_slidewin_redis_place_t *place,
+    ngx_http_slidewin_redis_endpoint_t *place,
     ngx_http_slidewin_redis_conn_t *c);
 static ngx_uint_t ngx_http_slidewin_redis_scout_leave(
-    ngx_http_slidewin_redis_place_t *place, ngx_uint_t vain);
+    ngx_http_slidewin_redis_endpoint_t *place, ngx_uint_t vain);
 static void ngx_http_slidewin_redis_scout_ready(
     ngx_http_slidewin_redis_conn_t *c);
 static void ngx_http_slidewin_redis_scout_down(
     ngx_http_slidewin_redis_conn_t *c);
 static void ngx_http_slidewin_redis_scout_stop(
-    ngx_http_slidewin_redis_host_t *host);
+    ngx_http_slidewin_redis_dns_t *host);
 
-static ngx_int_t ngx_http_slidewin_redis_host_name(ngx_pool_t *pool,
-    ngx_http_slidewin_redis_host_t *host);
-static void ngx_http_slidewin_redis_host_resolve(ngx_conf_t *cf,
-    ngx_http_slidewin_redis_host_t *host);
+static ngx_int_t ngx_http_slidewin_redis_dns_name(ngx_pool_t *pool,
+    ngx_http_slidewin_redis_dns_t *host);
+static void ngx_http_slidewin_redis_dns_resolve(ngx_conf_t *cf,
+    ngx_http_slidewin_redis_dns_t *host);
 
 
 /*
@@ -64,14 +64,14 @@ static void ngx_http_slidewin_redis_host_resolve(ngx_conf_t *cf,
  */
 
 static void
-ngx_http_slidewin_redis_host_find(ngx_http_slidewin_redis_place_t *place,
+ngx_http_slidewin_redis_dns_find(ngx_http_slidewin_redis_endpoint_t *place,
     ngx_http_slidewin_redis_conn_t *c)
 {
-    ngx_http_slidewin_redis_host_t  *host;
+    ngx_http_slidewin_redis_dns_t  *host;
 
-    host = (ngx_http_slidewin_redis_host_t *) place;
+    host = (ngx_http_slidewin_redis_dns_t *) place;
 
-    host->timer.handler = ngx_http_slidewin_redis_host_timer;
+    host->timer.handler = ngx_http_slidewin_redis_dns_timer;
     host->timer.data = host;
     host->timer.log = ngx_cycle->log;
     host->timer.cancelable = 1;
@@ -80,11 +80,11 @@ ngx_http_slidewin_redis_host_find(ngx_http_slidewin_redis_place_t *place,
     host->waiting = 1;
 
     if (!host->literal) {
-        ngx_http_slidewin_redis_host_look_up(host);
+        ngx_http_slidewin_redis_dns_look_up(host);
     }
 
     if (host->waiting && (host->naddresses || host->lookup == NULL)) {
-        ngx_http_slidewin_redis_host_tell(host);
+        ngx_http_slidewin_redis_dns_answer(host);
     }
 }
 
@@ -92,12 +92,12 @@ ngx_http_slidewin_redis_host_find(ngx_http_slidewin_redis_place_t *place,
 /* a name is begun with its first address, and is dead when it has no other */
 
 static ngx_uint_t
-ngx_http_slidewin_redis_host_leave(ngx_http_slidewin_redis_place_t *place,
+ngx_http_slidewin_redis_dns_leave(ngx_http_slidewin_redis_endpoint_t *place,
     ngx_uint_t vain)
 {
-    ngx_http_slidewin_redis_host_t  *host;
+    ngx_http_slidewin_redis_dns_t  *host;
 
-    host = (ngx_http_slidewin_redis_host_t *) place;
+    host = (ngx_http_slidewin_redis_dns_t *) place;
 
     host->conn = NULL;
     host->waiting = 0;
@@ -120,7 +120,7 @@ ngx_http_slidewin_redis_host_leave(ngx_http_slidewin_redis_place_t *place,
 
 
 static void
-ngx_http_slidewin_redis_host_tell(ngx_http_slidewin_redis_host_t *host)
+ngx_http_slidewin_redis_dns_answer(ngx_http_slidewin_redis_dns_t *host)
 {
     u_char                              reason[128];
     ngx_http_slidewin_redis_conn_t     *c;
@@ -140,7 +140,7 @@ ngx_http_slidewin_redis_host_tell(ngx_http_slidewin_redis_host_t *host)
                                host->error ? ": " : "",
                                host->error ? ngx_resolver_strerror(host->error)
                                            : "");
-            ngx_http_slidewin_redis_conn_astray(c, (char *) reason);
+            ngx_http_slidewin_redis_conn_resolve_failed(c, (char *) reason);
             return;
         }
 
@@ -152,21 +152,21 @@ ngx_http_slidewin_redis_host_tell(ngx_http_slidewin_redis_host_t *host)
         ngx_http_slidewin_redis_scout_wait(host);
     }
 
-    ngx_http_slidewin_redis_conn_located(c, &address);
+    ngx_http_slidewin_redis_conn_connect_to(c, &address);
 }
 
 
 static void
-ngx_http_slidewin_redis_host_timer(ngx_event_t *ev)
+ngx_http_slidewin_redis_dns_timer(ngx_event_t *ev)
 {
-    ngx_http_slidewin_redis_host_look_up(ev->data);
+    ngx_http_slidewin_redis_dns_look_up(ev->data);
 }
 
 
 /* without a resolver a name has the addresses of the start */
 
 static void
-ngx_http_slidewin_redis_host_look_up(ngx_http_slidewin_redis_host_t *host)
+ngx_http_slidewin_redis_dns_look_up(ngx_http_slidewin_redis_dns_t *host)
 {
     ngx_resolver_ctx_t        *ctx;
     ngx_http_core_loc_conf_t  *clcf;
@@ -188,7 +188,7 @@ ngx_http_slidewin_redis_host_look_up(ngx_http_slidewin_redis_host_t *host)
     }
 
     ctx->name = host->host;
-    ctx->handler = ngx_http_slidewin_redis_host_looked_up;
+    ctx->handler = ngx_http_slidewin_redis_dns_looked_up;
     ctx->data = host;
     ctx->timeout = (clcf->resolver_timeout == NGX_CONF_UNSET_MSEC)
                    ? NGX_HTTP_SLIDEWIN_REDIS_LOOKUP_TIMEOUT
@@ -212,14 +212,14 @@ failed:
 
 
 static void
-ngx_http_slidewin_redis_host_looked_up(ngx_resolver_ctx_t *ctx)
+ngx_http_slidewin_redis_dns_looked_up(ngx_resolver_ctx_t *ctx)
 {
-    int64_t                          pause;
-    ngx_http_slidewin_redis_host_t  *host;
+    int64_t                         pause;
+    ngx_http_slidewin_redis_dns_t  *host;
 
     host = ctx->data;
 
-    ngx_http_slidewin_redis_host_take(host, ctx);
+    ngx_http_slidewin_redis_dns_take(host, ctx);
 
     pause = ((int64_t) ctx->valid - ngx_time() + 1) * 1000;
     pause = ngx_max(pause, NGX_HTTP_SLIDEWIN_REDIS_LOOKUP_MIN);
@@ -235,17 +235,17 @@ ngx_http_slidewin_redis_host_looked_up(ngx_resolver_ctx_t *ctx)
     ngx_add_timer(&host->timer, (ngx_msec_t) pause);
 
     if (host->waiting) {
-        ngx_http_slidewin_redis_host_tell(host);
+        ngx_http_slidewin_redis_dns_answer(host);
         return;
     }
 
-    if (ngx_http_slidewin_redis_host_index(host, &host->used)
+    if (ngx_http_slidewin_redis_dns_index(host, &host->used)
         == host->naddresses)
     {
         ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                       "slidewin redis %V is no longer at %s",
                       &host->place.name, host->used.text);
-        ngx_http_slidewin_redis_conn_move(host->conn);
+        ngx_http_slidewin_redis_conn_reconnect(host->conn);
         return;
     }
 
@@ -258,7 +258,7 @@ ngx_http_slidewin_redis_host_looked_up(ngx_resolver_ctx_t *ctx)
  */
 
 static void
-ngx_http_slidewin_redis_host_take(ngx_http_slidewin_redis_host_t *host,
+ngx_http_slidewin_redis_dns_take(ngx_http_slidewin_redis_dns_t *host,
     ngx_resolver_ctx_t *ctx)
 {
     ngx_uint_t  i;
@@ -280,8 +280,8 @@ ngx_http_slidewin_redis_host_take(ngx_http_slidewin_redis_host_t *host,
     host->naddresses = 0;
 
     for (i = 0; i < ctx->naddrs; i++) {
-        ngx_http_slidewin_redis_host_add(host, ctx->addrs[i].sockaddr,
-                                         ctx->addrs[i].socklen);
+        ngx_http_slidewin_redis_dns_add(host, ctx->addrs[i].sockaddr,
+                                        ctx->addrs[i].socklen);
     }
 }
 
@@ -292,7 +292,7 @@ ngx_http_slidewin_redis_host_take(ngx_http_slidewin_redis_host_t *host,
  */
 
 static void
-ngx_http_slidewin_redis_host_add(ngx_http_slidewin_redis_host_t *host,
+ngx_http_slidewin_redis_dns_add(ngx_http_slidewin_redis_dns_t *host,
     struct sockaddr *sockaddr, socklen_t socklen)
 {
     size_t                         len;
@@ -325,7 +325,7 @@ ngx_http_slidewin_redis_host_add(ngx_http_slidewin_redis_host_t *host,
     len = ngx_sock_ntop(sockaddr, socklen, ip.text, NGX_INET6_ADDRSTRLEN, 0);
     ip.text[len] = '\0';
 
-    if (ngx_http_slidewin_redis_host_index(host, &ip) < host->naddresses) {
+    if (ngx_http_slidewin_redis_dns_index(host, &ip) < host->naddresses) {
         return;
     }
 
@@ -334,14 +334,14 @@ ngx_http_slidewin_redis_host_add(ngx_http_slidewin_redis_host_t *host,
     if (n < NGX_HTTP_SLIDEWIN_REDIS_ADDRESSES_MAX) {
         host->naddresses++;
 
-    } else if (ngx_http_slidewin_redis_host_order(&ip, &host->addresses[--n])
+    } else if (ngx_http_slidewin_redis_dns_order(&ip, &host->addresses[--n])
                > 0)
     {
         return;
     }
 
     for (i = n;
-         i && ngx_http_slidewin_redis_host_order(&ip, &host->addresses[i - 1])
+         i && ngx_http_slidewin_redis_dns_order(&ip, &host->addresses[i - 1])
               < 0;
          i--)
     {
@@ -353,7 +353,7 @@ ngx_http_slidewin_redis_host_add(ngx_http_slidewin_redis_host_t *host,
 
 
 static int
-ngx_http_slidewin_redis_host_order(const ngx_http_slidewin_redis_ip_t *one,
+ngx_http_slidewin_redis_dns_order(const ngx_http_slidewin_redis_ip_t *one,
     const ngx_http_slidewin_redis_ip_t *two)
 {
     return one->version != two->version
@@ -365,13 +365,13 @@ ngx_http_slidewin_redis_host_order(const ngx_http_slidewin_redis_ip_t *one,
 /* the number of addresses if it is none of them */
 
 static ngx_uint_t
-ngx_http_slidewin_redis_host_index(ngx_http_slidewin_redis_host_t *host,
+ngx_http_slidewin_redis_dns_index(ngx_http_slidewin_redis_dns_t *host,
     const ngx_http_slidewin_redis_ip_t *ip)
 {
     ngx_uint_t  i;
 
     for (i = 0; i < host->naddresses; i++) {
-        if (ngx_http_slidewin_redis_host_order(&host->addresses[i], ip) == 0) {
+        if (ngx_http_slidewin_redis_dns_order(&host->addresses[i], ip) == 0) {
             break;
         }
     }
@@ -387,14 +387,14 @@ ngx_http_slidewin_redis_host_index(ngx_http_slidewin_redis_host_t *host,
  */
 
 static void
-ngx_http_slidewin_redis_scout_wait(ngx_http_slidewin_redis_host_t *host)
+ngx_http_slidewin_redis_scout_wait(ngx_http_slidewin_redis_dns_t *host)
 {
     ngx_event_t  *timer;
 
     timer = &host->scout.timer;
 
     if (timer->timer_set || host->conn->access->sentinel
-        || ngx_http_slidewin_redis_host_index(host, &host->used) == 0)
+        || ngx_http_slidewin_redis_dns_index(host, &host->used) == 0)
     {
         return;
     }
@@ -416,20 +416,20 @@ static void
 ngx_http_slidewin_redis_scout_start(ngx_event_t *ev)
 {
     ngx_uint_t                        i, used;
-    ngx_http_slidewin_redis_host_t   *host;
+    ngx_http_slidewin_redis_dns_t    *host;
     ngx_http_slidewin_redis_scout_t  *scout;
 
     host = ev->data;
     scout = &host->scout;
 
-    used = ngx_http_slidewin_redis_host_index(host, &host->used);
+    used = ngx_http_slidewin_redis_dns_index(host, &host->used);
 
     if (used == 0 || host->conn->state != NGX_HTTP_SLIDEWIN_REDIS_READY) {
         ngx_http_slidewin_redis_scout_wait(host);
         return;
     }
 
-    i = ngx_http_slidewin_redis_host_index(host, &scout->ip) + 1;
+    i = ngx_http_slidewin_redis_dns_index(host, &scout->ip) + 1;
 
     scout->ip = host->addresses[i < used ? i : 0];
     scout->host = host;
@@ -456,7 +456,7 @@ ngx_http_slidewin_redis_scout_start(ngx_event_t *ev)
 
 
 static void
-ngx_http_slidewin_redis_scout_find(ngx_http_slidewin_redis_place_t *place,
+ngx_http_slidewin_redis_scout_find(ngx_http_slidewin_redis_endpoint_t *place,
     ngx_http_slidewin_redis_conn_t *c)
 {
     ngx_http_slidewin_redis_scout_t    *scout;
@@ -468,12 +468,12 @@ ngx_http_slidewin_redis_scout_find(ngx_http_slidewin_redis_place_t *place,
     address.port = scout->host->port;
     address.name = (char *) scout->host->host.data;
 
-    ngx_http_slidewin_redis_conn_located(c, &address);
+    ngx_http_slidewin_redis_conn_connect_to(c, &address);
 }
 
 
 static ngx_uint_t
-ngx_http_slidewin_redis_scout_leave(ngx_http_slidewin_redis_place_t *place,
+ngx_http_slidewin_redis_scout_leave(ngx_http_slidewin_redis_endpoint_t *place,
     ngx_uint_t vain)
 {
     return 0;
@@ -483,7 +483,7 @@ ngx_http_slidewin_redis_scout_leave(ngx_http_slidewin_redis_place_t *place,
 static void
 ngx_http_slidewin_redis_scout_ready(ngx_http_slidewin_redis_conn_t *c)
 {
-    ngx_http_slidewin_redis_host_t   *host;
+    ngx_http_slidewin_redis_dns_t    *host;
     ngx_http_slidewin_redis_scout_t  *scout;
 
     scout = c->data;
@@ -495,7 +495,7 @@ ngx_http_slidewin_redis_scout_ready(ngx_http_slidewin_redis_conn_t *c)
 
     /* not this connection: what is said there is of the one in use */
 
-    ngx_http_slidewin_redis_conn_move(host->conn);
+    ngx_http_slidewin_redis_conn_reconnect(host->conn);
 }
 
 
@@ -517,7 +517,7 @@ ngx_http_slidewin_redis_scout_down(ngx_http_slidewin_redis_conn_t *c)
 
 
 static void
-ngx_http_slidewin_redis_scout_stop(ngx_http_slidewin_redis_host_t *host)
+ngx_http_slidewin_redis_scout_stop(ngx_http_slidewin_redis_dns_t *host)
 {
     ngx_http_slidewin_redis_scout_t  *scout;
 
@@ -530,7 +530,7 @@ ngx_http_slidewin_redis_scout_stop(ngx_http_slidewin_redis_host_t *host)
     /* what has just let it in is where the next connection goes */
 
     if (scout->conn.state == NGX_HTTP_SLIDEWIN_REDIS_READY) {
-        host->turn = ngx_http_slidewin_redis_host_index(host, &scout->ip);
+        host->turn = ngx_http_slidewin_redis_dns_index(host, &scout->ip);
     }
 
     if (scout->conn.place) {
@@ -541,17 +541,17 @@ ngx_http_slidewin_redis_scout_stop(ngx_http_slidewin_redis_host_t *host)
 
 
 void
-ngx_http_slidewin_redis_host_become(ngx_http_slidewin_redis_host_t *host,
+ngx_http_slidewin_redis_dns_set_name(ngx_http_slidewin_redis_dns_t *host,
     ngx_str_t *name, ngx_uint_t port)
 {
-    ngx_http_slidewin_redis_host_forget(host);
+    ngx_http_slidewin_redis_dns_forget(host);
 
     host->host = *name;
     host->port = port;
     host->naddresses = 0;
     host->error = NGX_OK;
-    host->place.find = ngx_http_slidewin_redis_host_find;
-    host->place.leave = ngx_http_slidewin_redis_host_leave;
+    host->place.find = ngx_http_slidewin_redis_dns_find;
+    host->place.leave = ngx_http_slidewin_redis_dns_leave;
 
     /* a path, or an address of IPv6, or one of IPv4 */
 
@@ -561,7 +561,7 @@ ngx_http_slidewin_redis_host_become(ngx_http_slidewin_redis_host_t *host,
 
 
 void
-ngx_http_slidewin_redis_host_forget(ngx_http_slidewin_redis_host_t *host)
+ngx_http_slidewin_redis_dns_forget(ngx_http_slidewin_redis_dns_t *host)
 {
     if (host->lookup) {
         ngx_resolve_name_done(host->lookup);
@@ -571,8 +571,8 @@ ngx_http_slidewin_redis_host_forget(ngx_http_slidewin_redis_host_t *host)
 
 
 ngx_int_t
-ngx_http_slidewin_redis_host_make(ngx_pool_t *pool,
-    ngx_http_slidewin_redis_host_t *host, const char *name, size_t len,
+ngx_http_slidewin_redis_dns_make(ngx_pool_t *pool,
+    ngx_http_slidewin_redis_dns_t *host, const char *name, size_t len,
     ngx_uint_t port)
 {
     ngx_str_t  copy;
@@ -585,27 +585,27 @@ ngx_http_slidewin_redis_host_make(ngx_pool_t *pool,
 
     (void) ngx_cpystrn(copy.data, (u_char *) name, len + 1);
 
-    ngx_http_slidewin_redis_host_become(host, &copy, port);
+    ngx_http_slidewin_redis_dns_set_name(host, &copy, port);
 
-    return ngx_http_slidewin_redis_host_name(pool, host);
+    return ngx_http_slidewin_redis_dns_name(pool, host);
 }
 
 
 ngx_int_t
-ngx_http_slidewin_redis_host_init(ngx_conf_t *cf,
-    ngx_http_slidewin_redis_host_t *host, const char *name, size_t len,
+ngx_http_slidewin_redis_dns_init(ngx_conf_t *cf,
+    ngx_http_slidewin_redis_dns_t *host, const char *name, size_t len,
     ngx_uint_t port)
 {
     host->clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 
-    if (ngx_http_slidewin_redis_host_make(cf->pool, host, name, len, port)
+    if (ngx_http_slidewin_redis_dns_make(cf->pool, host, name, len, port)
         != NGX_OK)
     {
         return NGX_ERROR;
     }
 
     if (!host->literal) {
-        ngx_http_slidewin_redis_host_resolve(cf, host);
+        ngx_http_slidewin_redis_dns_resolve(cf, host);
     }
 
     return NGX_OK;
@@ -613,8 +613,8 @@ ngx_http_slidewin_redis_host_init(ngx_conf_t *cf,
 
 
 static ngx_int_t
-ngx_http_slidewin_redis_host_name(ngx_pool_t *pool,
-    ngx_http_slidewin_redis_host_t *host)
+ngx_http_slidewin_redis_dns_name(ngx_pool_t *pool,
+    ngx_http_slidewin_redis_dns_t *host)
 {
     u_char     *p;
     ngx_str_t  *name;
@@ -646,8 +646,8 @@ ngx_http_slidewin_redis_host_name(ngx_pool_t *pool,
 /* this may block, which is why at run time the resolver is asked */
 
 static void
-ngx_http_slidewin_redis_host_resolve(ngx_conf_t *cf,
-    ngx_http_slidewin_redis_host_t *host)
+ngx_http_slidewin_redis_dns_resolve(ngx_conf_t *cf,
+    ngx_http_slidewin_redis_dns_t *host)
 {
     ngx_url_t   u;
     ngx_uint_t  i;
@@ -667,7 +667,7 @@ ngx_http_slidewin_redis_host_resolve(ngx_conf_t *cf,
     }
 
     for (i = 0; i < u.naddrs; i++) {
-        ngx_http_slidewin_redis_host_add(host, u.addrs[i].sockaddr,
-                                         u.addrs[i].socklen);
+        ngx_http_slidewin_redis_dns_add(host, u.addrs[i].sockaddr,
+                                        u.addrs[i].socklen);
     }
 }

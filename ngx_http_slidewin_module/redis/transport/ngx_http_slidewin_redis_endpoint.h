@@ -13,8 +13,9 @@
 #include <ngx_core.h>
 
 
-typedef struct ngx_http_slidewin_redis_conn_s   ngx_http_slidewin_redis_conn_t;
-typedef struct ngx_http_slidewin_redis_place_s  ngx_http_slidewin_redis_place_t;
+typedef struct ngx_http_slidewin_redis_conn_s  ngx_http_slidewin_redis_conn_t;
+typedef struct ngx_http_slidewin_redis_endpoint_s
+    ngx_http_slidewin_redis_endpoint_t;
 
 
 /* what find answers with; texts are terminated */
@@ -26,7 +27,7 @@ typedef struct {
 } ngx_http_slidewin_redis_address_t;
 
 
-struct ngx_http_slidewin_redis_place_s {
+struct ngx_http_slidewin_redis_endpoint_s {
     ngx_str_t                         name;        /* for the log */
 
     /*
@@ -36,10 +37,10 @@ struct ngx_http_slidewin_redis_place_s {
      * the result is whether there is another address to try at once.
      */
     void                            (*find)(
-                                         ngx_http_slidewin_redis_place_t *p,
+                                         ngx_http_slidewin_redis_endpoint_t *p,
                                          ngx_http_slidewin_redis_conn_t *c);
     ngx_uint_t                      (*leave)(
-                                         ngx_http_slidewin_redis_place_t *p,
+                                         ngx_http_slidewin_redis_endpoint_t *p,
                                          ngx_uint_t vain);
 };
 

@@ -16,27 +16,27 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_DRIFT         10000       /* 100 ppm */
 
 
-static ngx_int_t ngx_http_slidewin_redis_greet_say(
+static ngx_int_t ngx_http_slidewin_redis_handshake_say(
     ngx_http_slidewin_redis_conn_t *c, redisCallbackFn *callback, int argc,
     const char **argv);
-static void ngx_http_slidewin_redis_greet_replied(redisAsyncContext *context,
+static void ngx_http_slidewin_redis_handshake_replied(
+    redisAsyncContext *context, void *reply, void *data);
+static void ngx_http_slidewin_redis_handshake_role(redisAsyncContext *context,
     void *reply, void *data);
-static void ngx_http_slidewin_redis_greet_role(redisAsyncContext *context,
+static void ngx_http_slidewin_redis_handshake_pong(redisAsyncContext *context,
     void *reply, void *data);
-static void ngx_http_slidewin_redis_greet_pong(redisAsyncContext *context,
+static void ngx_http_slidewin_redis_handshake_loaded(redisAsyncContext *context,
     void *reply, void *data);
-static void ngx_http_slidewin_redis_greet_loaded(redisAsyncContext *context,
+static void ngx_http_slidewin_redis_clock_replied(redisAsyncContext *context,
     void *reply, void *data);
-static void ngx_http_slidewin_redis_greet_clock(redisAsyncContext *context,
-    void *reply, void *data);
-static ngx_int_t ngx_http_slidewin_redis_greet_set_clock(
+static ngx_int_t ngx_http_slidewin_redis_clock_set(
     ngx_http_slidewin_redis_conn_t *c, redisReply *reply);
-static int64_t ngx_http_slidewin_redis_greet_error(
+static int64_t ngx_http_slidewin_redis_handshake_error(
     ngx_http_slidewin_redis_conn_t *c, int64_t now);
 
 
 void
-ngx_http_slidewin_redis_greet(ngx_http_slidewin_redis_conn_t *c)
+ngx_http_slidewin_redis_handshake(ngx_http_slidewin_redis_conn_t *c)
 {
     int                                argc;
     char                               database[NGX_INT_T_LEN + 1];
@@ -56,9 +56,8 @@ ngx_http_slidewin_redis_greet(ngx_http_slidewin_redis_conn_t *c)
 
         argv[argc++] = (char *) access->password.data;
 
-        if (ngx_http_slidewin_redis_greet_say(c,
-                                         ngx_http_slidewin_redis_greet_replied,
-                                         argc, argv)
+        if (ngx_http_slidewin_redis_handshake_say(
+                c, ngx_http_slidewin_redis_handshake_replied, argc, argv)
             != NGX_OK)
         {
             return;
@@ -68,18 +67,16 @@ ngx_http_slidewin_redis_greet(ngx_http_slidewin_redis_conn_t *c)
     if (access->sentinel) {
         argv[0] = "PING";
 
-        (void) ngx_http_slidewin_redis_greet_say(c,
-                                           ngx_http_slidewin_redis_greet_pong,
-                                           1, argv);
+        (void) ngx_http_slidewin_redis_handshake_say(
+            c, ngx_http_slidewin_redis_handshake_pong, 1, argv);
         return;
     }
 
     if (access->master) {
         argv[0] = "ROLE";
 
-        if (ngx_http_slidewin_redis_greet_say(c,
-                                           ngx_http_slidewin_redis_greet_role,
-                                           1, argv)
+        if (ngx_http_slidewin_redis_handshake_say(
+                c, ngx_http_slidewin_redis_handshake_role, 1, argv)
             != NGX_OK)
         {
             return;
@@ -92,9 +89,8 @@ ngx_http_slidewin_redis_greet(ngx_http_slidewin_redis_conn_t *c)
         argv[0] = "SELECT";
         argv[1] = database;
 
-        if (ngx_http_slidewin_redis_greet_say(c,
-                                         ngx_http_slidewin_redis_greet_replied,
-                                         2, argv)
+        if (ngx_http_slidewin_redis_handshake_say(
+                c, ngx_http_slidewin_redis_handshake_replied, 2, argv)
             != NGX_OK)
         {
             return;
@@ -106,9 +102,8 @@ ngx_http_slidewin_redis_greet(ngx_http_slidewin_redis_conn_t *c)
         argv[1] = "LOAD";
         argv[2] = (char *) access->scripts[i].data;
 
-        if (ngx_http_slidewin_redis_greet_say(c,
-                                          ngx_http_slidewin_redis_greet_loaded,
-                                          3, argv)
+        if (ngx_http_slidewin_redis_handshake_say(
+                c, ngx_http_slidewin_redis_handshake_loaded, 3, argv)
             != NGX_OK)
         {
             return;
@@ -120,14 +115,13 @@ ngx_http_slidewin_redis_greet(ngx_http_slidewin_redis_conn_t *c)
 
     argv[0] = "TIME";
 
-    (void) ngx_http_slidewin_redis_greet_say(c,
-                                           ngx_http_slidewin_redis_greet_clock,
-                                           1, argv);
+    (void) ngx_http_slidewin_redis_handshake_say(
+        c, ngx_http_slidewin_redis_clock_replied, 1, argv);
 }
 
 
 static ngx_int_t
-ngx_http_slidewin_redis_greet_say(ngx_http_slidewin_redis_conn_t *c,
+ngx_http_slidewin_redis_handshake_say(ngx_http_slidewin_redis_conn_t *c,
     redisCallbackFn *callback, int argc, const char **argv)
 {
     if (ngx_http_slidewin_redis_conn_send(c, callback, c, argc, argv, NULL)
@@ -144,8 +138,8 @@ ngx_http_slidewin_redis_greet_say(ngx_http_slidewin_redis_conn_t *c,
 /* AUTH, SELECT: without them it would count as somebody else, or elsewhere */
 
 static void
-ngx_http_slidewin_redis_greet_replied(redisAsyncContext *context, void *reply,
-    void *data)
+ngx_http_slidewin_redis_handshake_replied(redisAsyncContext *context,
+    void *reply, void *data)
 {
     redisReply                      *r;
     ngx_http_slidewin_redis_conn_t  *c;
@@ -153,16 +147,16 @@ ngx_http_slidewin_redis_greet_replied(redisAsyncContext *context, void *reply,
     c = data;
     r = reply;
 
-    if (ngx_http_slidewin_redis_conn_current(c, context, r)
+    if (ngx_http_slidewin_redis_conn_accept_reply(c, context, r)
         && r->type != REDIS_REPLY_STATUS)
     {
-        ngx_http_slidewin_redis_greet_refused(c, r);
+        ngx_http_slidewin_redis_handshake_failed(c, r);
     }
 }
 
 
 void
-ngx_http_slidewin_redis_greet_refused(ngx_http_slidewin_redis_conn_t *c,
+ngx_http_slidewin_redis_handshake_failed(ngx_http_slidewin_redis_conn_t *c,
     redisReply *reply)
 {
     size_t  len;
@@ -173,7 +167,7 @@ ngx_http_slidewin_redis_greet_refused(ngx_http_slidewin_redis_conn_t *c,
         return;
     }
 
-    len = ngx_http_slidewin_redis_reason(reply->str, reply->len);
+    len = ngx_http_slidewin_redis_error_printable(reply->str, reply->len);
 
     (void) ngx_cpystrn(reason, (u_char *) reply->str,
                        ngx_min(len + 1, sizeof(reason)));
@@ -185,7 +179,7 @@ ngx_http_slidewin_redis_greet_refused(ngx_http_slidewin_redis_conn_t *c,
 /* ROLE: what a sentinel has said may be over */
 
 static void
-ngx_http_slidewin_redis_greet_role(redisAsyncContext *context, void *reply,
+ngx_http_slidewin_redis_handshake_role(redisAsyncContext *context, void *reply,
     void *data)
 {
     redisReply                      *r;
@@ -194,14 +188,14 @@ ngx_http_slidewin_redis_greet_role(redisAsyncContext *context, void *reply,
     c = data;
     r = reply;
 
-    if (!ngx_http_slidewin_redis_conn_current(c, context, r)) {
+    if (!ngx_http_slidewin_redis_conn_accept_reply(c, context, r)) {
         return;
     }
 
     if (r->type != REDIS_REPLY_ARRAY || r->elements == 0
         || r->element[0]->type != REDIS_REPLY_STRING)
     {
-        ngx_http_slidewin_redis_greet_refused(c, r);
+        ngx_http_slidewin_redis_handshake_failed(c, r);
         return;
     }
 
@@ -214,7 +208,7 @@ ngx_http_slidewin_redis_greet_role(redisAsyncContext *context, void *reply,
 /* PING: the last that a sentinel is told */
 
 static void
-ngx_http_slidewin_redis_greet_pong(redisAsyncContext *context, void *reply,
+ngx_http_slidewin_redis_handshake_pong(redisAsyncContext *context, void *reply,
     void *data)
 {
     redisReply                      *r;
@@ -223,12 +217,12 @@ ngx_http_slidewin_redis_greet_pong(redisAsyncContext *context, void *reply,
     c = data;
     r = reply;
 
-    if (!ngx_http_slidewin_redis_conn_current(c, context, r)) {
+    if (!ngx_http_slidewin_redis_conn_accept_reply(c, context, r)) {
         return;
     }
 
     if (r->type != REDIS_REPLY_STATUS) {
-        ngx_http_slidewin_redis_greet_refused(c, r);
+        ngx_http_slidewin_redis_handshake_failed(c, r);
         return;
     }
 
@@ -239,19 +233,19 @@ ngx_http_slidewin_redis_greet_pong(redisAsyncContext *context, void *reply,
 /* SCRIPT LOAD: without it the first check brings the script along */
 
 static void
-ngx_http_slidewin_redis_greet_loaded(redisAsyncContext *context, void *reply,
-    void *data)
+ngx_http_slidewin_redis_handshake_loaded(redisAsyncContext *context,
+    void *reply, void *data)
 {
     ngx_http_slidewin_redis_conn_t  *c;
 
     c = data;
 
-    (void) ngx_http_slidewin_redis_conn_current(c, context, reply);
+    (void) ngx_http_slidewin_redis_conn_accept_reply(c, context, reply);
 }
 
 
 static void
-ngx_http_slidewin_redis_greet_clock(redisAsyncContext *context, void *reply,
+ngx_http_slidewin_redis_clock_replied(redisAsyncContext *context, void *reply,
     void *data)
 {
     ngx_http_slidewin_redis_conn_t  *c;
@@ -259,18 +253,18 @@ ngx_http_slidewin_redis_greet_clock(redisAsyncContext *context, void *reply,
     c = data;
     c->asking_clock = 0;
 
-    if (!ngx_http_slidewin_redis_conn_current(c, context, reply)) {
+    if (!ngx_http_slidewin_redis_conn_accept_reply(c, context, reply)) {
         return;
     }
 
-    if (ngx_http_slidewin_redis_greet_set_clock(c, reply) != NGX_OK) {
+    if (ngx_http_slidewin_redis_clock_set(c, reply) != NGX_OK) {
 
         /* one that is busy has the time later */
 
         if (c->state == NGX_HTTP_SLIDEWIN_REDIS_CONNECTING
             || ((redisReply *) reply)->type != REDIS_REPLY_ERROR)
         {
-            ngx_http_slidewin_redis_greet_refused(c, reply);
+            ngx_http_slidewin_redis_handshake_failed(c, reply);
         }
 
         return;
@@ -293,7 +287,7 @@ ngx_http_slidewin_redis_greet_clock(redisAsyncContext *context, void *reply,
  */
 
 static ngx_int_t
-ngx_http_slidewin_redis_greet_set_clock(ngx_http_slidewin_redis_conn_t *c,
+ngx_http_slidewin_redis_clock_set(ngx_http_slidewin_redis_conn_t *c,
     redisReply *reply)
 {
     int64_t    now, theirs, offset, error, known;
@@ -320,7 +314,7 @@ ngx_http_slidewin_redis_greet_set_clock(ngx_http_slidewin_redis_conn_t *c,
     theirs = (int64_t) sec * 1000000 + usec;
     error = (now - c->clock_asked) / 2 + 1;
     offset = theirs - (now + c->clock_asked) / 2;
-    known = ngx_http_slidewin_redis_greet_error(c, now);
+    known = ngx_http_slidewin_redis_handshake_error(c, now);
 
     if (known < 0 || error <= known
         || offset - c->clock > error + known
@@ -338,7 +332,7 @@ ngx_http_slidewin_redis_greet_set_clock(ngx_http_slidewin_redis_conn_t *c,
 /* how far off what is known may be, -1 if it is too old to say */
 
 static int64_t
-ngx_http_slidewin_redis_greet_error(ngx_http_slidewin_redis_conn_t *c,
+ngx_http_slidewin_redis_handshake_error(ngx_http_slidewin_redis_conn_t *c,
     int64_t now)
 {
     int64_t  age;
@@ -354,14 +348,14 @@ ngx_http_slidewin_redis_greet_error(ngx_http_slidewin_redis_conn_t *c,
 
 
 int64_t
-ngx_http_slidewin_redis_greet_time(ngx_http_slidewin_redis_conn_t *c,
+ngx_http_slidewin_redis_clock_now(ngx_http_slidewin_redis_conn_t *c,
     int64_t now, int64_t window)
 {
     int64_t      error, pause;
     ngx_uint_t   known;
     const char  *argv[1];
 
-    error = ngx_http_slidewin_redis_greet_error(c, now);
+    error = ngx_http_slidewin_redis_handshake_error(c, now);
     known = (error >= 0 && error <= NGX_HTTP_SLIDEWIN_REDIS_CLOCK_ERROR);
 
     pause = known ? NGX_HTTP_SLIDEWIN_REDIS_CLOCK_US
@@ -370,9 +364,8 @@ ngx_http_slidewin_redis_greet_time(ngx_http_slidewin_redis_conn_t *c,
     if (!c->asking_clock && now - c->clock_asked >= pause) {
         argv[0] = "TIME";
 
-        if (ngx_http_slidewin_redis_conn_send(c,
-                                            ngx_http_slidewin_redis_greet_clock,
-                                            c, 1, argv, NULL)
+        if (ngx_http_slidewin_redis_conn_send(
+                c, ngx_http_slidewin_redis_clock_replied, c, 1, argv, NULL)
             == NGX_OK)
         {
             c->clock_asked = now;
@@ -391,7 +384,7 @@ ngx_http_slidewin_redis_greet_time(ngx_http_slidewin_redis_conn_t *c,
 
 
 size_t
-ngx_http_slidewin_redis_reason(const char *text, size_t len)
+ngx_http_slidewin_redis_error_printable(const char *text, size_t len)
 {
     size_t   i;
     u_char  *given;

@@ -25,7 +25,7 @@ typedef struct {
 
 
 /* a reply that takes more than there is ends in hiredis' "Out of memory" */
-void ngx_http_slidewin_redis_object_init(redisReader *reader,
+void ngx_http_slidewin_redis_reader_init(redisReader *reader,
     ngx_http_slidewin_redis_memory_t *memory);
 
 

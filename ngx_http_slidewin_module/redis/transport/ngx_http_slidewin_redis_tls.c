@@ -3,8 +3,8 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "ngx_http_slidewin_redis_types.h"
 #include "ngx_http_slidewin_redis_tls.h"
+#include "ngx_http_slidewin_redis_types.h"
 
 #include <hiredis/hiredis_ssl.h>
 #include <openssl/err.h>

@@ -496,13 +496,13 @@ counts_up_to_any_max(void)
 }
 
 
-/* what the parser takes and the policy cannot count is refused by it */
+/* what the parser takes and the rule cannot count is refused by it */
 
 static void
 rates_up_to_the_bound(void)
 {
-    int          i;
-    sw_policy_t  policy;
+    int        i;
+    sw_rule_t  rule;
 
     static const struct {
         const char  *rate;
@@ -523,13 +523,13 @@ rates_up_to_the_bound(void)
     };
 
     for (i = 0; i < (int) (sizeof(bounds) / sizeof(bounds[0])); i++) {
-        policy.algorithm = SW_COUNTER;
-        policy.slices = 0;
+        rule.algorithm = SW_COUNTER;
+        rule.slices = 0;
 
         tap_ok((sw_parse_rate(bounds[i].rate, strlen(bounds[i].rate),
-                              &policy.limit, &policy.window)
+                              &rule.limit, &rule.window)
                 == SW_OK
-                && sw_policy_error(&policy) == NULL)
+                && sw_rule_error(&rule) == NULL)
                == bounds[i].good,
                "rate %s %s", bounds[i].rate,
                bounds[i].good ? "can be counted" : "is beyond 2^53");

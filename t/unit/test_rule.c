@@ -1,6 +1,6 @@
 
 /*
- * Which policies can be counted, and which state belongs to which.
+ * Which rules can be counted, and which state belongs to which.
  */
 
 
@@ -33,7 +33,7 @@ bounds(void)
 {
     int          i;
     const char  *error;
-    sw_policy_t  policy;
+    sw_rule_t    rule;
 
     static const struct {
         sw_algorithm_e   algorithm;
@@ -89,18 +89,18 @@ bounds(void)
     };
 
     for (i = 0; i < (int) (sizeof(cases) / sizeof(cases[0])); i++) {
-        policy.algorithm = cases[i].algorithm;
-        policy.limit = cases[i].limit;
-        policy.window = cases[i].window;
-        policy.slices = cases[i].slices;
+        rule.algorithm = cases[i].algorithm;
+        rule.limit = cases[i].limit;
+        rule.window = cases[i].window;
+        rule.slices = cases[i].slices;
 
-        error = sw_policy_error(&policy);
+        error = sw_rule_error(&rule);
 
         tap_ok((error == NULL) == cases[i].good
                && (error == NULL || error[0] != '\0'),
                "%s limit=%lld window=%lld slices=%lld: %s",
-               client_algorithms[policy.algorithm], (long long) policy.limit,
-               (long long) policy.window, (long long) policy.slices,
+               client_algorithms[rule.algorithm], (long long) rule.limit,
+               (long long) rule.window, (long long) rule.slices,
                error ? error : "good");
     }
 }
@@ -111,27 +111,27 @@ bounds(void)
 static void
 sizes(void)
 {
-    int            good;
-    size_t         size, last;
-    client_t       client;
-    sw_policy_t    policy;
-    sw_verdict_t   v;
+    int           good;
+    size_t        size, last;
+    client_t      client;
+    sw_rule_t     rule;
+    sw_verdict_t  v;
 
-    policy.algorithm = SW_STRICT;
-    policy.limit = 5;
-    policy.window = 1000;
+    rule.algorithm = SW_STRICT;
+    rule.limit = 5;
+    rule.window = 1000;
 
     good = 1;
     last = 0;
 
-    for (policy.slices = 1; policy.slices <= SW_SLICES_MAX; policy.slices++) {
-        size = sw_state_size(&policy);
+    for (rule.slices = 1; rule.slices <= SW_SLICES_MAX; rule.slices++) {
+        size = sw_state_size(&rule);
         good = good && size > last
                && size <= sizeof(sw_state_t)
-                          + (size_t) policy.slices * sizeof(int64_t);
+                          + (size_t) rule.slices * sizeof(int64_t);
         last = size;
 
-        client_init(&client, &policy, 123456, 0);
+        client_init(&client, &rule, 123456, 0);
         client_check(&client, 123456, 1, &v);
         good = good && v.admitted && v.level == 0;
 
@@ -145,12 +145,12 @@ sizes(void)
     tap_ok(good, "strict: 1 to %d slices fit the size of the state",
            SW_SLICES_MAX);
 
-    policy.slices = 0;
-    policy.algorithm = SW_COUNTER;
-    size = sw_state_size(&policy);
-    policy.limit = 1000000;
+    rule.slices = 0;
+    rule.algorithm = SW_COUNTER;
+    size = sw_state_size(&rule);
+    rule.limit = 1000000;
 
-    tap_ok(sw_state_size(&policy) == size, "counter: no larger for a larger"
+    tap_ok(sw_state_size(&rule) == size, "counter: no larger for a larger"
            " limit");
 }
 
@@ -158,11 +158,11 @@ sizes(void)
 static void
 matches(void)
 {
-    int          i, j;
-    client_t     client;
-    sw_policy_t  policy;
+    int        i, j;
+    client_t   client;
+    sw_rule_t  rule;
 
-    static const sw_policy_t  policies[] = {
+    static const sw_rule_t  rules[] = {
         { SW_COUNTER, 5, 1000, 0 },
         { SW_COUNTER, 5, 2000, 0 },
         { SW_FIXED, 5, 1000, 0 },
@@ -174,20 +174,20 @@ matches(void)
     };
 
     for (i = 0; i < 8; i++) {
-        client_init(&client, &policies[i], 123456, 0);
+        client_init(&client, &rules[i], 123456, 0);
 
         for (j = 0; j < 8; j++) {
-            policy = policies[j];
-            policy.limit = 5 + 100 * (i + j);
+            rule = rules[j];
+            rule.limit = 5 + 100 * (i + j);
 
-            tap_ok(sw_state_matches(client.state, &policy) == (i == j),
+            tap_ok(sw_state_matches(client.state, &rule) == (i == j),
                    "a state of %s %lld/%lld %s one of %s %lld/%lld",
-                   client_algorithms[policies[i].algorithm],
-                   (long long) policies[i].window,
-                   (long long) policies[i].slices,
+                   client_algorithms[rules[i].algorithm],
+                   (long long) rules[i].window,
+                   (long long) rules[i].slices,
                    i == j ? "is" : "is not",
-                   client_algorithms[policy.algorithm],
-                   (long long) policy.window, (long long) policy.slices);
+                   client_algorithms[rule.algorithm],
+                   (long long) rule.window, (long long) rule.slices);
         }
 
         client_free(&client);
@@ -203,8 +203,8 @@ matching_is_without_loss(void)
     client_t      client;
     sw_verdict_t  v;
 
-    static const sw_policy_t  hour = { SW_LOG, 5, 3600000, 0 };
-    static const sw_policy_t  minute = { SW_LOG, 5, 60000, 0 };
+    static const sw_rule_t  hour = { SW_LOG, 5, 3600000, 0 };
+    static const sw_rule_t  minute = { SW_LOG, 5, 60000, 0 };
 
     client_init(&client, &hour, 1000000, 0);
 
