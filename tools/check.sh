@@ -19,7 +19,7 @@ list() {
 
 c_files() {
     list ngx_http_slidewin_module/*.[ch] bench/*.c \
-        t/{store,unit,oracle,preload}/*.[ch]
+        t/{fake-store,unit,lib/oracle,lib/preload}/*.[ch]
 }
 
 sw_sources() {
@@ -27,7 +27,7 @@ sw_sources() {
 }
 
 nginx_sources() {
-    list ngx_http_slidewin_module/ngx_*.c t/store/*.c
+    list ngx_http_slidewin_module/ngx_*.c t/fake-store/*.c
 }
 
 # findings: passes its input on, and fails if there was any.

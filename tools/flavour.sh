@@ -95,7 +95,7 @@ flavour() {
     wanted=$(
         echo "$NGINX_TREE"
         printf '%s\n' "${settings[@]}" "${options[@]}" "${ours[@]}"
-        printf '%s\n' "$SRC"/*.[ch] "$ROOT"/t/store/*.[ch] "$ROOT"/lua/*
+        printf '%s\n' "$SRC"/*.[ch] "$ROOT"/t/fake-store/*.[ch] "$ROOT"/lua/*
         cat "$ROOT/config" "$ROOT/config.make"
     )
 
@@ -146,7 +146,7 @@ flavour_configure() {
 
     rm -rf "$dir"/objs/addon/*/*.o
     printf 'objs/addon/%s/%%.o: CFLAGS += '"${ours[*]}"'\n' \
-        "${SRC##*/}" store >>"$dir/objs/Makefile"
+        "${SRC##*/}" fake-store >>"$dir/objs/Makefile"
 
     # The table of modules has the same name in nginx, and ASan would take the
     # size of one for the other's.
