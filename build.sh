@@ -37,7 +37,8 @@ usage: ./build.sh VERB
                     counting in shared memory, or in a Redis it starts
   build             build nginx and the dynamic module
   test              build everything and run all the tests
-  test NAME...      only the suites whose path contains a NAME
+  test NAME...      only the suites of a folder (redis/cluster), of one file, or
+                    whose path contains a NAME
   asan [NAME...]    the suites under AddressSanitizer and UBSan
   unit              the C tests of the parts that do not need nginx
   fuzz [SECONDS]    every fuzz target, 60 seconds each unless told

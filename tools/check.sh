@@ -19,7 +19,7 @@ list() {
 
 c_files() {
     find ngx_http_slidewin_module -name '*.[ch]' | sort
-    list bench/*.c t/{store,unit,oracle,preload}/*.[ch]
+    list bench/*.c t/{fake-store,unit,lib/oracle,lib/preload}/*.[ch]
 }
 
 sw_sources() {
@@ -28,7 +28,7 @@ sw_sources() {
 
 nginx_sources() {
     find ngx_http_slidewin_module -name 'ngx_*.c' | sort
-    list t/store/*.c
+    list t/fake-store/*.c
 }
 
 # The folders of the module, as options of a compiler.

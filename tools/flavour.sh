@@ -95,7 +95,7 @@ flavour() {
     wanted=$(
         echo "$NGINX_TREE"
         printf '%s\n' "${settings[@]}" "${options[@]}" "${ours[@]}"
-        find "$SRC" "$ROOT/t/store" "$ROOT/lua" -type f | sort
+        find "$SRC" "$ROOT/lua" "$ROOT"/t/fake-store/*.[ch] -type f | sort
         cat "$ROOT/config" "$ROOT/config.make"
     )
 
@@ -146,7 +146,7 @@ flavour_configure() {
 
     # nginx names the folder of an object by the last one of its source
     rm -rf "$dir"/objs/addon/*/*.o
-    find "$SRC" "$ROOT/t/store" -type d \
+    find "$SRC" "$ROOT/t/fake-store" -type d \
         -printf "objs/addon/%f/%%.o: CFLAGS += ${ours[*]}\n" \
         >>"$dir/objs/Makefile"
 

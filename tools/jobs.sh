@@ -111,7 +111,7 @@ job_run() {
     # one at a time, so that a report stays in one piece
     {
         flock 3
-        printf '%s %-8s %-28s %-20s %8s\n' "$state" "$label" "$name" "$about" \
+        printf '%s %-8s %-50s %-20s %8s\n' "$state" "$label" "$name" "$about" \
             "$(elapsed "$start")"
         if [ "$rc" -ne 0 ] || [ -n "${VERBOSE-}" ]; then
             sed 's/^/     /' "$log"

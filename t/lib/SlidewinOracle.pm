@@ -1,7 +1,7 @@
 package SlidewinOracle;
 
-# The C side of what C and Lua must agree on: t/oracle/oracle.c, compiled with
-# sw_*.c when it is first asked for.
+# The C side of what C and Lua must agree on: t/lib/oracle/oracle.c, compiled
+# with sw_*.c when it is first asked for.
 
 use strict;
 use warnings;
@@ -23,7 +23,7 @@ sub new {
         'gcc', '-std=gnu11', '-O1', '-g', '-Wall', '-Wextra', '-Werror',
         '-fsanitize=undefined', '-fno-sanitize-recover=all',
         "-I$source", "-I$root/t/unit", '-o', "$dir/oracle",
-        "$root/t/oracle/oracle.c", glob "$source/sw_*.c"
+        "$root/t/lib/oracle/oracle.c", glob "$source/sw_*.c"
     );
 
     system(@command) == 0 or die "the oracle cannot be compiled\n";

@@ -1,6 +1,6 @@
 package SlidewinPeer;
 
-# The programs of t/peers: real servers and clients of protocols that nginx
+# The programs of t/lib/peers: real servers and clients of protocols that nginx
 # passes on, in Python, with the libraries that Debian packages. A server ends
 # with its standard input, so that none outlives its suite.
 
@@ -26,7 +26,8 @@ sub _command {
     my ($program, @arguments) = @_;
     my $root = $ENV{SLIDEWIN_ROOT} // '.';
 
-    return ('/usr/bin/python3', '-I', "$root/t/peers/$program.py", @arguments);
+    return ('/usr/bin/python3', '-I', "$root/t/lib/peers/$program.py",
+            @arguments);
 }
 
 # serve PROGRAM, ARGUMENTS: a server that listens when this returns

@@ -1,7 +1,7 @@
 package SlidewinPreload;
 
-# Libraries of t/preload, compiled for this machine, that change what a process
-# is told about the world.
+# Libraries of t/lib/preload, compiled for this machine, that change what a
+# process is told about the world.
 
 use strict;
 use warnings;
@@ -9,15 +9,15 @@ use warnings;
 use File::Temp ();
 use SlidewinRedis ();
 
-# library(NAME): the path of the library made from t/preload/NAME.c
+# library(NAME): the path of the library made from t/lib/preload/NAME.c
 sub library {
     my ($name) = @_;
     my $dir = _dir();
 
     system('gcc', '-O1', '-Wall', '-Wextra', '-Werror', '-shared', '-fPIC',
            '-o', "$dir/$name.so",
-           SlidewinRedis::root() . "/t/preload/$name.c", '-ldl') == 0
-        or die "t/preload/$name.c cannot be compiled\n";
+           SlidewinRedis::root() . "/t/lib/preload/$name.c", '-ldl') == 0
+        or die "t/lib/preload/$name.c cannot be compiled\n";
 
     return "$dir/$name.so";
 }
@@ -58,8 +58,8 @@ sub set {
 }
 
 # Memory that runs out: for the environment of an nginx, and fail(KIND, FIRST,
-# THEN) fails the first or a later allocation of a kind, as t/preload/memory.c
-# has it, and each so many then; fail(0) none any more.
+# THEN) fails the first or a later allocation of a kind, as
+# t/lib/preload/memory.c has it, and each so many then; fail(0) none any more.
 sub memory {
     my ($class) = @_;
     my $dir = _dir();

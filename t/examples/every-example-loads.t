@@ -14,7 +14,7 @@ my $list = SlidewinNginx::_slurp("$root/examples/README.md");
 my @listed = $list =~ /^\| \[(\S+)\.conf\]\(\g1\.conf\) \|/mg;
 my %suite;
 
-for my $path (glob "$root/t/example-*.t") {
+for my $path (glob "$root/t/examples/*.t") {
     push @{$suite{$_}}, $path
         for SlidewinNginx::_slurp($path) =~ /SlidewinExample->start\('(\S+?)'/g;
 }
