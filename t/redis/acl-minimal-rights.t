@@ -8,9 +8,9 @@ use SlidewinNginx;
 use SlidewinRedis;
 use Test::More;
 
-my ($least) = SlidewinNginx::_slurp(SlidewinRedis::root() . '/README.md')
-              =~ /^ +ACL SETUSER edge on >password (.+)$/m
-    or die "the README does not say\n";
+my ($least) = SlidewinNginx::_slurp(SlidewinRedis::root() . '/docs/redis.md')
+              =~ /^ACL SETUSER edge on >password (.+)$/m
+    or die "docs/redis.md does not say\n";
 
 my %zones = map { $_ => "slidewin_zone \$arg_k zone=$_:1m rate=3r/40d"
                         . " algorithm=$_;\n" } qw(counter fixed strict log);
