@@ -11,6 +11,11 @@ use Encode ();
 use File::Basename ();
 use File::Find ();
 use SlidewinNginx ();
+use Test::More ();
+
+# the names of tests have what the pages have
+binmode $_, ':encoding(UTF-8)'
+    for map { Test::More->builder->$_ } qw(output failure_output todo_output);
 
 sub root { return $ENV{SLIDEWIN_ROOT} // '.' }
 
