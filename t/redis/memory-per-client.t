@@ -1,6 +1,6 @@
 # What a client costs Redis: bytes by MEMORY USAGE, and for comparison the
 # sorted set of unique members that does the job of a log in the classic way.
-# The table, and the time a call takes there, are printed for the README.
+# The table, and the time a call takes there, are printed for the docs.
 
 use strict;
 use warnings;

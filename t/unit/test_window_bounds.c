@@ -1,7 +1,7 @@
 
 /*
  * What each algorithm guarantees, and the adversaries that reach the edge of
- * it.  The README quotes the table this prints.
+ * it.  The docs quote the table this prints.
  */
 
 
