@@ -18,7 +18,7 @@ list() {
 }
 
 c_files() {
-    list ngx_http_slidewin_module/*.[ch] bench/*.c \
+    list ngx_http_slidewin_module/*.[ch] bench/*.c tools/pictures/*.c \
         t/{store,unit,oracle,preload}/*.[ch]
 }
 

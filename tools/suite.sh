@@ -70,7 +70,7 @@ suites_of() {
     (
         cd "$ROOT"
         case $1 in
-        release) suites_in . valgrind tools ;;
+        release) suites_in . valgrind tools docs ;;
         test) suites_in waiting ;;
         asan) suites_in . waiting ;;
         static) list t/phase.t ;;
