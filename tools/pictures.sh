@@ -5,14 +5,14 @@
 # pictures DIRECTORY: those of algorithms by a program that has the module's own
 # sw_*.c in it, the chart by the figures of docs/performance.md.
 pictures() {
-    local sw=$SRC trace
+    local from=$SRC trace
 
-    [ ! -d "$SRC/sw" ] || sw=$SRC/sw
+    [ ! -d "$SRC/sw" ] || from=$SRC/sw
     mkdir -p "$BUILD" "$1"
     trace=$(mktemp "$BUILD/trace.XXXXXX")
 
-    quiet pictures gcc -O2 "${WARNINGS[@]}" -I"$sw" -o "$trace" \
-        "$ROOT/tools/pictures/trace.c" "$sw"/sw_*.c
+    quiet pictures gcc -O2 "${WARNINGS[@]}" -I"$from" -o "$trace" \
+        "$ROOT/tools/pictures/trace.c" "$from"/sw_*.c
     python3 -B "$ROOT/tools/pictures/draw.py" "$trace" \
         "$ROOT/docs/performance.md" "$1"
     rm -f "$trace"

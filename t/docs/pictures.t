@@ -60,7 +60,6 @@ END_OF_CODE
 is(join('', <$pipe>), '', 'no words are outside of a picture');
 ok(close $pipe, 'all are well-formed');
 
-# every picture is shown somewhere, and what is shown is there
 my (%shown, %there);
 
 for my $page ("$root/README.md", glob "$root/docs/*.md") {

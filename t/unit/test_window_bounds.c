@@ -433,8 +433,8 @@ counter_adversary(void)
 
 
 /*
- * A client that tries every ms has L - 1 in each window in the long run, because
- * the last unit fits only when the previous window has left; with a limit of 1
+ * A client that tries every ms has L - 1 in each window in the long run: the
+ * last unit fits only when the previous window has left.  With a limit of 1
  * that is one in two windows.
  */
 
