@@ -19,7 +19,8 @@ list() {
 
 c_files() {
     find ngx_http_slidewin_module -name '*.[ch]' | sort
-    list bench/*.c t/{fake-store,unit,lib/oracle,lib/preload}/*.[ch]
+    list bench/*.c tools/pictures/*.c \
+        t/{fake-store,unit,lib/oracle,lib/preload}/*.[ch]
 }
 
 sw_sources() {

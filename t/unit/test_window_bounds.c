@@ -24,6 +24,7 @@ static void exhaust(const client_t *client, trace_t *trace, int64_t now,
     int64_t end, int64_t *most);
 
 static void counter_adversary(void);
+static void counter_busy(void);
 static void fixed_adversary(void);
 static int64_t burst_and_drip(const sw_rule_t *rule, int64_t start);
 
@@ -39,6 +40,7 @@ main(void)
     strict_every_n();
     exhaustive();
     counter_adversary();
+    counter_busy();
     fixed_adversary();
     worst_cases();
 
@@ -427,6 +429,44 @@ counter_adversary(void)
 
     tap_ok(most == wanted, "%s: burst and drip makes %" PRId64 " (%" PRId64
            ")", trace_name(&rule), wanted, most);
+}
+
+
+/*
+ * A client that tries every ms has L - 1 in each window in the long run: the
+ * last unit fits only when the previous window has left.  With a limit of 1
+ * that is one in two windows.
+ */
+
+static void
+counter_busy(void)
+{
+    int64_t    now, units, wanted;
+    client_t   client;
+    sw_rule_t  rule;
+
+    rule.algorithm = SW_COUNTER;
+    rule.window = 1000;
+    rule.slices = 0;
+
+    for (rule.limit = 1; rule.limit <= 10; rule.limit++) {
+        units = 0;
+        client_init(&client, &rule, 5000, 0);
+
+        for (now = 5000; now < 5000 + 100 * rule.window; now++) {
+
+            while (client_take(&client, now, 1, NULL)) {
+                units++;
+            }
+        }
+
+        client_free(&client);
+
+        wanted = (rule.limit == 1) ? 50 : 100 * (rule.limit - 1) + 1;
+
+        tap_ok(units == wanted, "%s: a busy client has %" PRId64 " in 100"
+               " windows (%" PRId64 ")", trace_name(&rule), wanted, units);
+    }
 }
 
 
