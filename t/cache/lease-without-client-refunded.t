@@ -33,7 +33,7 @@ sub slow {
 slow(0);
 
 my $way = SlidewinFake->start(relay => $redis->path, delay => sub {
-    return SlidewinNginx::_slurp("$dir/slow");
+    return SlidewinNginx::slurp("$dir/slow");
 });
 
 sub edge {

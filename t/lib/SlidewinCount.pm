@@ -8,7 +8,6 @@ package SlidewinCount;
 use strict;
 use warnings;
 
-use File::Path ();
 use File::Temp ();
 use SlidewinNginx ();
 use SlidewinRedis ();
@@ -18,15 +17,6 @@ our @ALGORITHMS = qw(counter fixed strict log);
 our $LIMIT = 5;
 
 my $fresh = 0;
-my @places;
-
-END {
-    my $rc = $?;
-    local ($@, $!);
-    File::Path::remove_tree(map { $_->{sockets} }
-                            grep { $_->{owner} == $$ } @places);
-    $? = $rc;
-}
 
 # The stores there are. One worker asks on one connection: what it does later
 # is later in the store as well, so that nothing has to be waited for.
@@ -36,15 +26,14 @@ sub new {
     my ($class, $name, %options) = @_;
 
     my $self = bless {
-        owner => $$,
         name => $name,
-        sockets => File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1),
+        sockets => File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1,
+                                       CLEANUP => 1),
         %options,
     }, $class;
 
     # the worker may be another user
     chmod 0755, $self->{sockets};
-    push @places, $self;
 
     $self->{redis} //= SlidewinRedis->start if $name eq 'redis';
     $self->{held} = SlidewinCount::Upstream->new("$self->{sockets}/held");

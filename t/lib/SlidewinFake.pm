@@ -14,21 +14,12 @@ use IO::Socket::INET ();
 use IO::Socket::UNIX ();
 use POSIX ();
 use SlidewinNginx ();
+use SlidewinProcess ();
 use SlidewinRedis ();
 use Socket ();
-use Storable ();
 use Time::HiRes ();
 
-my @running;
-
-END {
-    my $rc = $?;
-    local ($@, $!);
-    local $SIG{TERM} = local $SIG{INT} = local $SIG{HUP} = 'IGNORE';
-    my @left = grep { $_->{owner} == $$ } @running;
-    $_->stop for @left;
-    $? = $rc;
-}
+our @ISA = ('SlidewinProcess');
 
 # start(modes => { NAME => MODE }, mode => NAME, ...), at another address than
 # 127.0.0.1 if told (address => IP): a MODE is the code for
@@ -47,30 +38,11 @@ sub start {
         Listen => $options{backlog} // 128, ReuseAddr => 1)
         or die "listen: $!";
 
-    socketpair my $ours, my $theirs, Socket::AF_UNIX(),
-               Socket::SOCK_STREAM(), Socket::PF_UNSPEC()
-        or die "socketpair: $!";
+    my $self = bless { port => $listener->sockport }, $class;
 
-    my $self = bless {
-        owner => $$, port => $listener->sockport, control => $ours,
-    }, $class;
-
-    my $pid = fork // die "fork: $!";
-
-    if ($pid == 0) {
-        $SIG{$_} = 'DEFAULT' for qw(TERM INT HUP);
-        close $ours;
-        eval {
-            SlidewinFake::Server->new($listener, $theirs, %options)->run;
-        };
-        print {*STDERR} $@ if $@;
-        POSIX::_exit($@ ? 1 : 0);
-    }
-
-    $self->{pid} = $pid;
-    push @running, $self;
-
-    return $self;
+    return $self->launch(sub {
+        SlidewinFake::Server->new($listener, $_[0], %options)->run;
+    });
 }
 
 sub port { return $_[0]{port} }
@@ -81,7 +53,7 @@ sub url { return "redis://127.0.0.1:$_[0]{port}" }
 sub mode {
     my ($self, $name) = @_;
 
-    $self->_ask(mode => $name);
+    $self->order(mode => $name);
 
     return;
 }
@@ -91,17 +63,17 @@ sub mode {
 sub release {
     my ($self, %options) = @_;
 
-    $self->_ask(release => \%options);
+    $self->order(release => \%options);
 
     return;
 }
 
 # ends the connections there are
-sub cut { $_[0]->_ask('cut'); return }
+sub cut { $_[0]->order('cut'); return }
 
 # { accepts, open, commands => { NAME => N }, checks => { CLIENT => N }, length
 # of the last honest answer, after: seconds from each cut to the next connection }
-sub stats { return $_[0]->_ask('stats') }
+sub stats { return $_[0]->order('stats') }
 
 sub accepts { return $_[0]->stats->{accepts} }
 
@@ -116,40 +88,6 @@ sub checks {
     $sum += $_ for values %$checks;
 
     return $sum;
-}
-
-sub stop {
-    my ($self) = @_;
-    my $pid = delete $self->{pid} // return;
-
-    kill 'KILL', $pid;
-    waitpid $pid, 0;
-    close $self->{control};
-    @running = grep { $_ != $self } @running;
-
-    return;
-}
-
-sub _ask {
-    my ($self, @question) = @_;
-
-    syswrite $self->{control}, pack 'N/a*', Storable::freeze(\@question);
-    my $bytes = _exactly($self->{control}, 4);
-    my $answer = _exactly($self->{control}, unpack 'N', $bytes);
-
-    return Storable::thaw($answer)->[0];
-}
-
-sub _exactly {
-    my ($socket, $n) = @_;
-    my $bytes = '';
-
-    while (length $bytes < $n) {
-        sysread $socket, $bytes, $n - length $bytes, length $bytes
-            or die "the fake is gone\n";
-    }
-
-    return $bytes;
 }
 
 sub bulk { return '$' . length($_[0]) . "\r\n$_[0]\r\n" }
@@ -238,9 +176,8 @@ sub _accepts { return $_[0]->_hook('accept') // 1 }
 
 sub _command {
     my ($self) = @_;
-    my $bytes = eval { SlidewinFake::_exactly($self->{control}, 4) } // return;
-    my ($verb, $value) = @{Storable::thaw(
-        SlidewinFake::_exactly($self->{control}, unpack 'N', $bytes))};
+    my $order = SlidewinProcess::next_order($self->{control}) // return;
+    my ($verb, $value) = @$order;
     my $answer = 1;
 
     if ($verb eq 'mode') {
@@ -269,7 +206,7 @@ sub _command {
         }
     }
 
-    syswrite $self->{control}, pack 'N/a*', Storable::freeze([$answer]);
+    SlidewinProcess::answer($self->{control}, $answer);
 
     return 1;
 }

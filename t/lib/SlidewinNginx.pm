@@ -7,11 +7,9 @@ package SlidewinNginx;
 use strict;
 use warnings;
 
-use Cwd ();
-use File::Path ();
-use File::Temp ();
 use IO::Socket::UNIX ();
 use POSIX ();
+use SlidewinProcess ();
 use Storable ();
 use Test::More ();
 use Time::HiRes ();
@@ -19,23 +17,7 @@ use Time::HiRes ();
 # Errors no suite expects unless it says so.
 my $bad = qr/\[(?:alert|crit|emerg)\]|open socket.* left/;
 
-my (@running, @processes);
-
-$SIG{TERM} = $SIG{INT} = $SIG{HUP} = sub { exit 1 };
-$SIG{PIPE} = 'IGNORE';
-
-END {
-    my $rc = $?;
-    local ($@, $!);
-    # a second signal must not cut this short
-    local $SIG{TERM} = local $SIG{INT} = local $SIG{HUP} = 'IGNORE';
-    kill 'KILL', map { $_->[1] } grep { $_->[0] == $$ } @processes;
-    my @mine = grep { $_->{owner} == $$ } @running;
-    # a suite that ends early has not looked at them
-    Test::More::diag($_->errors(qr/\[alert\]/)) for $rc ? @mine : ();
-    $_->_kill for @mine;
-    $? = $rc;
-}
+our @ISA = ('SlidewinProcess');
 
 sub binary { return $ENV{TEST_NGINX_BINARY} || 'nginx' }
 
@@ -80,26 +62,17 @@ sub until_true {
 sub start {
     my ($class, %conf) = @_;
 
-    mkdir 't' unless -d 't';
-
     my $self = bless {
-        owner => $$,
         conf => {
             workers => 1, connections => 1024, daemon => 'on',
             master => 'on', main => '', http => '', server => '',
             module => 1, %conf,
         },
-        # where build.sh looks for an nginx that a cut suite left behind
-        root => File::Temp::tempdir('servroot_XXXXXX',
-                                    DIR => Cwd::getcwd() . '/t'),
-        sockets => File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1),
     }, $class;
 
-    # the worker may be another user
-    chmod 0755, $self->{root}, $self->{sockets};
-
+    $self->make_directories('servroot');
     mkdir "$self->{root}/logs";
-    push @running, $self;
+    $self->register;
 
     $self->configure;
     $self->_spawn;
@@ -177,16 +150,14 @@ END
 sub _spawn {
     my ($self) = @_;
     my $root = $self->{root};
-    my $pid = fork // die "fork: $!";
-
-    if ($pid == 0) {
+    my $pid = SlidewinProcess::spawn(sub {
         $ENV{$_} = $self->{conf}{env}{$_} for keys %{$self->{conf}{env}};
         open STDOUT, '>>', "$root/logs/output";
         open STDERR, '>&', \*STDOUT;
         exec binary(), '-p', "$root/", '-c', "$root/nginx.conf",
              '-e', "$root/logs/error.log"
             or POSIX::_exit(127);
-    }
+    });
 
     if ($self->{conf}{daemon} eq 'on') {
         gone($pid, 30 * patience()) and return;
@@ -213,7 +184,7 @@ sub _ready {
 # Of the process whose pid file it is; after USR2 that is the new one.
 sub master {
     my ($self) = @_;
-    my $pid = _slurp("$self->{root}/logs/nginx.pid");
+    my $pid = slurp("$self->{root}/logs/nginx.pid");
 
     return $pid =~ /^(\d+)\n/ && alive($1) ? $1 : undef;
 }
@@ -221,7 +192,7 @@ sub master {
 sub alive {
     my ($pid) = @_;
 
-    return _slurp("/proc/$pid/stat") =~ /.*\) [^ZX]/s;
+    return slurp("/proc/$pid/stat") =~ /.*\) [^ZX]/s;
 }
 
 sub gone {
@@ -236,12 +207,24 @@ sub gone {
 # All of them: soon, if there is nothing to wait for.
 sub all_gone { return !grep { !gone($_, 5 * patience()) } @_ }
 
+# halt PID...: stops processes, which kill 'CONT' wakes; they have stopped when
+# this returns.
+sub halt {
+    my (@pids) = @_;
+
+    kill 'STOP', @pids;
+
+    return until_true(sub {
+        !grep { slurp("/proc/$_/stat") !~ /.*\) T/s } @pids;
+    }, 5 * patience());
+}
+
 # Workers that take requests, not those that are leaving.
 sub workers {
     my ($self, $master) = @_;
 
     return grep {
-        _slurp("/proc/$_/cmdline") =~ /^nginx: worker process(?! is)/
+        slurp("/proc/$_/cmdline") =~ /^nginx: worker process(?! is)/
     } children($master // $self->master // return);
 }
 
@@ -249,11 +232,11 @@ sub children {
     my ($parent) = @_;
     my $list = "/proc/$parent/task/$parent/children";
 
-    return split ' ', _slurp($list) if -e $list;
+    return split ' ', slurp($list) if -e $list;
 
     opendir my $dir, '/proc' or die "/proc: $!";
     return grep {
-        /^\d+$/ && _slurp("/proc/$_/stat") =~ /.*\) \S $parent /s
+        /^\d+$/ && slurp("/proc/$_/stat") =~ /.*\) \S $parent /s
     } readdir $dir;
 }
 
@@ -282,10 +265,10 @@ sub reload {
     return @old;
 }
 
-sub error_log { return _slurp("$_[0]{root}/logs/error.log") }
+sub error_log { return slurp("$_[0]{root}/logs/error.log") }
 
 # What nginx or a sanitizer said before or beside its log.
-sub output { return _slurp("$_[0]{root}/logs/output") }
+sub output { return slurp("$_[0]{root}/logs/output") }
 
 sub errors {
     my ($self, $pattern) = @_;
@@ -304,8 +287,18 @@ sub logged {
 sub rss {
     my ($pid) = @_;
 
-    return (split ' ', _slurp("/proc/$pid/statm"))[1]
+    return (split ' ', slurp("/proc/$pid/statm"))[1]
            * POSIX::sysconf(POSIX::_SC_PAGESIZE()) / 1024;
+}
+
+# memory PID, NAME: in KB; VmHWM is the most that was ever resident, VmSize what
+# is mapped
+sub memory {
+    my ($pid, $name) = @_;
+    my ($kb) = slurp("/proc/$pid/status") =~ /^\Q$name\E:\s+(\d+) kB/m
+        or die "no $name of $pid";
+
+    return $kb;
 }
 
 sub fds {
@@ -350,13 +343,24 @@ sub _kill {
         }
     }
 
-    @running = grep { $_ != $self } @running;
-    File::Path::remove_tree($self->{root}, $self->{sockets});
+    $self->forget;
+    $self->remove_directories;
 
     return;
 }
 
-sub _slurp {
+sub finish {
+    my ($self, $rc) = @_;
+
+    # a suite that ends early has not looked at them
+    Test::More::diag($self->errors(qr/\[alert\]/)) if $rc;
+    $self->_kill;
+
+    return;
+}
+
+# slurp PATH: what is in a file, '' if there is none
+sub slurp {
     open my $file, '<', $_[0] or return '';
     local $/;
     return <$file> // '';
@@ -417,10 +421,7 @@ sub clients_of {
     my ($self, $pid, $n) = @_;
     my @others = grep { $_ != $pid } $self->workers;
 
-    kill 'STOP', @others;
-    until_true(sub {
-        !grep { _slurp("/proc/$_/stat") !~ /.*\) T/s } @others;
-    }, 5);
+    halt(@others);
 
     my @clients = map {
         my $client = $self->client;
@@ -455,36 +456,24 @@ sub clients {
 # same moment; returns what the code returned, references in their order.
 sub together {
     my ($self, $code, @arguments) = @_;
-    my (@readers, @pids);
+    my (@readers, @processes);
 
     pipe my $wait, my $go or die "pipe: $!";
 
     for my $argument (@arguments) {
         pipe my $reader, my $writer or die "pipe: $!";
-        my $pid = fork // die "fork: $!";
 
-        if ($pid == 0) {
-            eval {
-                local $SIG{TERM} = local $SIG{INT} = 'DEFAULT';
-                # not for ever, should the suite be gone
-                alarm 600;
-                close $reader;
-                close $go;
-                sysread $wait, my $byte, 1;
-                my $result = $code->($argument);
-                print $writer Storable::freeze(ref $result ? $result
-                                                           : \$result);
-                close $writer;
-                POSIX::_exit(0);
-            };
-            print {*STDERR} $@;
-            POSIX::_exit(1);
-        }
+        push @processes, SlidewinProcess->start(sub {
+            close $reader;
+            close $go;
+            sysread $wait, my $byte, 1;
+            my $result = $code->($argument);
+            print $writer Storable::freeze(ref $result ? $result : \$result);
+            close $writer;
+        });
 
         close $writer;
         push @readers, $reader;
-        push @pids, $pid;
-        push @processes, [$$, $pid];
     }
 
     close $wait;
@@ -497,8 +486,7 @@ sub together {
         ref $result eq 'SCALAR' ? $$result : $result;
     } @readers;
 
-    waitpid $_, 0 for @pids;
-    @processes = grep { $_->[0] != $$ } @processes;
+    $_->wait for @processes;
 
     return @results;
 }

@@ -9,18 +9,10 @@ use warnings;
 
 use JSON::PP ();
 use POSIX ();
-use SlidewinExample ();
 use SlidewinNginx ();
+use SlidewinProcess ();
 
-my @running;
-
-END {
-    my $rc = $?;
-    local ($@, $!);
-    my @mine = grep { $_->{owner} == $$ } @running;
-    $_->stop for @mine;
-    $? = $rc;
-}
+our @ISA = ('SlidewinProcess');
 
 sub _command {
     my ($program, @arguments) = @_;
@@ -33,23 +25,20 @@ sub _command {
 # serve PROGRAM, ARGUMENTS: a server that listens when this returns
 sub serve {
     my ($class, $program, @arguments) = @_;
-    my $address = SlidewinExample::address();
-    my $self = bless { owner => $$, address => $address }, $class;
+    my $address = SlidewinProcess::own_address();
+    my $self = bless { address => $address }, $class;
 
     pipe my $input, $self->{input} or die "pipe: $!";
     pipe $self->{output}, my $output or die "pipe: $!";
 
-    $self->{pid} = fork // die "fork: $!";
-
-    if ($self->{pid} == 0) {
+    $self->{pid} = SlidewinProcess::spawn(sub {
         close $self->{input};
         open STDIN, '<&', $input;
         open STDOUT, '>&', $output;
         exec _command($program, 'server', $address, @arguments)
             or POSIX::_exit(127);
-    }
-
-    push @running, $self;
+    });
+    $self->register;
     close $input;
     close $output;
 
@@ -80,7 +69,7 @@ sub stop {
     close $self->{input};
     SlidewinNginx::gone($pid, 10) or kill 'KILL', $pid;
     waitpid $pid, 0;
-    @running = grep { $_ != $self } @running;
+    $self->forget;
 
     my @lines = readline $self->{output};
     chomp @lines;

@@ -7,21 +7,10 @@ use strict;
 use warnings;
 
 use IO::Socket::INET ();
-use POSIX ();
-use SlidewinNginx ();
+use SlidewinProcess ();
 use Socket ();
-use Storable ();
 
-my @running;
-
-END {
-    my $rc = $?;
-    local ($@, $!);
-    local $SIG{TERM} = local $SIG{INT} = local $SIG{HUP} = 'IGNORE';
-    my @left = grep { $_->{owner} == $$ } @running;
-    $_->stop for @left;
-    $? = $rc;
-}
+our @ISA = ('SlidewinProcess');
 
 # start(PORT, up => {}, down => {}): up is from the client to the server. Of
 # each way, chunk is how many bytes go at a time, and most how many may still
@@ -37,85 +26,24 @@ sub start {
     $listener->setsockopt(Socket::SOL_SOCKET(), Socket::SO_RCVBUF(), 4096);
     $listener->setsockopt(Socket::IPPROTO_TCP(), Socket::TCP_MAXSEG(), 536);
 
-    socketpair my $ours, my $theirs, Socket::AF_UNIX(),
-               Socket::SOCK_STREAM(), Socket::PF_UNSPEC()
-        or die "socketpair: $!";
+    my $self = bless { port => $listener->sockport }, $class;
 
-    my $self = bless {
-        owner => $$, port => $listener->sockport, control => $ours,
-    }, $class;
-
-    my $pid = fork // die "fork: $!";
-
-    if ($pid == 0) {
-        $SIG{$_} = 'DEFAULT' for qw(TERM INT HUP);
-        close $ours;
-        eval {
-            _run({ listener => $listener, control => $theirs, port => $port,
-                   up => {}, down => {}, %ways, ends => [],
-                   stats => { accepts => 0, up => 0, down => 0,
-                              heard => '' } });
-        };
-        print {*STDERR} $@ if $@;
-        POSIX::_exit($@ ? 1 : 0);
-    }
-
-    $self->{pid} = $pid;
-    push @running, $self;
-
-    return $self;
+    return $self->launch(sub {
+        _run({ listener => $listener, control => $_[0], port => $port,
+               up => {}, down => {}, %ways, ends => [],
+               stats => { accepts => 0, up => 0, down => 0, heard => '' } });
+    });
 }
 
 sub port { return $_[0]{port} }
 
 # in force when this returns
-sub up { my ($self, %way) = @_; $self->_ask(up => \%way); return }
+sub up { my ($self, %way) = @_; $self->order(up => \%way); return }
 
-sub down { my ($self, %way) = @_; $self->_ask(down => \%way); return }
+sub down { my ($self, %way) = @_; $self->order(down => \%way); return }
 
 # { accepts, bytes that went up and down, heard: the first of those up }
-sub stats { return $_[0]->_ask('stats') }
-
-sub stop {
-    my ($self) = @_;
-    my $pid = delete $self->{pid} // return;
-
-    kill 'KILL', $pid;
-    waitpid $pid, 0;
-    close $self->{control};
-    @running = grep { $_ != $self } @running;
-
-    return;
-}
-
-sub _ask {
-    my ($self, @question) = @_;
-
-    _tell($self->{control}, \@question);
-
-    return _told($self->{control})->[0];
-}
-
-sub _tell { syswrite $_[0], pack 'N/a*', Storable::freeze($_[1]); return }
-
-sub _told {
-    my ($socket) = @_;
-    my $length = unpack 'N', _exactly($socket, 4);
-
-    return Storable::thaw(_exactly($socket, $length));
-}
-
-sub _exactly {
-    my ($socket, $n) = @_;
-    my $bytes = '';
-
-    while (length $bytes < $n) {
-        sysread $socket, $bytes, $n - length $bytes, length $bytes
-            or die "the other side is gone\n";
-    }
-
-    return $bytes;
-}
+sub stats { return $_[0]->order('stats') }
 
 sub _run {
     my ($self) = @_;
@@ -139,11 +67,12 @@ sub _run {
         select $read, $write, undef, undef;
 
         if (vec $read, fileno $self->{control}, 1) {
-            my $told = eval { _told($self->{control}) } // return;
-            my ($verb, $value) = @$told;
+            my $order = SlidewinProcess::next_order($self->{control})
+                        // return;
+            my ($verb, $value) = @$order;
 
             $self->{$verb} = $value if $value;
-            _tell($self->{control}, [$self->{stats}]);
+            SlidewinProcess::answer($self->{control}, $self->{stats});
         }
 
         _accept($self) if vec $read, fileno $self->{listener}, 1;

@@ -10,23 +10,13 @@ use warnings;
 use Cwd ();
 use Fcntl ();
 use File::Basename ();
-use File::Path ();
 use File::Spec ();
-use File::Temp ();
 use IO::Socket::INET ();
 use POSIX ();
 use SlidewinNginx ();
+use SlidewinProcess ();
 
-my @running;
-
-END {
-    my $rc = $?;
-    local ($@, $!);
-    local $SIG{TERM} = local $SIG{INT} = local $SIG{HUP} = 'IGNORE';
-    my @left = grep { $_->{owner} == $$ } @running;
-    $_->remove for @left;
-    $? = $rc;
-}
+our @ISA = ('SlidewinProcess');
 
 # start(args => [...], conf => TEXT, binary => PATH, env => {}, port => N, tls =>
 # [...], unready => 1): args are options of redis-server, "--maxmemory", "2mb",
@@ -35,23 +25,12 @@ END {
 sub start {
     my ($class, %options) = @_;
 
-    mkdir 't' unless -d 't';
-
     my $self = bless {
-        owner => $$,
-        binary => 'redis-server',
-        args => [],
-        env => {},
-        %options,
-        # where build.sh looks for what a cut suite left behind
-        root => File::Temp::tempdir('redis_XXXXXX',
-                                    DIR => Cwd::getcwd() . '/t'),
-        sockets => File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1),
+        binary => 'redis-server', args => [], env => {}, %options,
     }, $class;
 
-    # nginx's workers may be another user
-    chmod 0755, $self->{root}, $self->{sockets};
-    push @running, $self;
+    $self->make_directories('redis');
+    $self->register;
 
     if (defined $self->{conf}) {
         open my $file, '>', "$self->{root}/conf" or die "conf: $!";
@@ -189,9 +168,7 @@ sub run {
     delete $self->{client};
     unlink $self->path;
 
-    my $pid = fork // die "fork: $!";
-
-    if ($pid == 0) {
+    my $pid = $self->{pid} = SlidewinProcess::spawn(sub {
         $ENV{$_} = $self->{env}{$_} for keys %{$self->{env}};
         # a sanitizer of nginx is not for others
         delete @ENV{qw(ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS)};
@@ -201,9 +178,7 @@ sub run {
         { no warnings; exec @command }
         print "$command[0]: $!\n";
         POSIX::_exit(127);
-    }
-
-    $self->{pid} = $pid;
+    });
 
     my $end = SlidewinNginx::now() + 20;
     while (SlidewinNginx::now() < $end) {
@@ -234,7 +209,7 @@ sub url {
 
 sub unix_url { return 'unix:' . $_[0]->path }
 
-sub log { return SlidewinNginx::_slurp("$_[0]{root}/log") }
+sub log { return SlidewinNginx::slurp("$_[0]{root}/log") }
 
 sub version {
     my ($self) = @_;
@@ -292,13 +267,8 @@ sub signal {
     my ($self, $signal) = @_;
     my $pid = $self->{pid} // return 0;
 
-    kill $signal, $pid or return 0;
-
-    SlidewinNginx::until_true(sub {
-        SlidewinNginx::_slurp("/proc/$pid/stat") =~ /.*\) T/s;
-    }, 5) if $signal eq 'STOP';
-
-    return 1;
+    return SlidewinNginx::halt($pid) if $signal eq 'STOP';
+    return kill $signal, $pid;
 }
 
 # ends it by a signal; run() starts it again
@@ -317,12 +287,14 @@ sub kill {
 
 sub stop { return $_[0]->kill('TERM') }
 
+sub finish { $_[0]->remove; return }
+
 sub remove {
     my ($self) = @_;
 
     $self->kill('KILL');
-    @running = grep { $_ != $self } @running;
-    File::Path::remove_tree($self->{root}, $self->{sockets});
+    $self->forget;
+    $self->remove_directories;
 
     return;
 }

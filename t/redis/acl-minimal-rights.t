@@ -8,7 +8,7 @@ use SlidewinNginx;
 use SlidewinRedis;
 use Test::More;
 
-my ($least) = SlidewinNginx::_slurp(SlidewinRedis::root() . '/README.md')
+my ($least) = SlidewinNginx::slurp(SlidewinRedis::root() . '/README.md')
               =~ /^ +ACL SETUSER edge on >password (.+)$/m
     or die "the README does not say\n";
 

@@ -58,7 +58,7 @@ sub ends {
     my ($faults, $name) = @_;
     my $nginx = $faults->nginx;
     my @leaks = grep { /$secrets/ }
-                map { split /^/, SlidewinNginx::_slurp($_) }
+                map { split /^/, SlidewinNginx::slurp($_) }
                 glob $nginx->root . '/logs/*';
 
     is(join('', @leaks), '', "$name: no log has a password");

@@ -23,7 +23,7 @@ sub connection {
 }
 
 sub ended {
-    return scalar(() = SlidewinNginx::_slurp($info)
+    return scalar(() = SlidewinNginx::slurp($info)
                        =~ /ended an idle connection/g);
 }
 

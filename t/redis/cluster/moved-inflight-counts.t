@@ -57,7 +57,7 @@ sub slots {
 
     return 0 if $command->[0] ne 'CLUSTER';
 
-    my ($a, $b, $of_hot) = split ' ', SlidewinNginx::_slurp("$dir/map");
+    my ($a, $b, $of_hot) = split ' ', SlidewinNginx::slurp("$dir/map");
 
     $c->send(array(map { range(@$_) }
         [0, $hot - 1, $a], [$hot, $hot, $of_hot], [$hot + 1, 8191, $a],
@@ -85,7 +85,7 @@ my %modes = (
     sent => sub {
         my ($c, $command) = @_;
         my ($client) = $command->[3] =~ /\{(.*)\}/;
-        my ($a, $b) = split ' ', SlidewinNginx::_slurp("$dir/map");
+        my ($a, $b) = split ' ', SlidewinNginx::slurp("$dir/map");
 
         return $c->send("-OOM no memory\r\n")
             if $c->{server}{listener}->sockport == $b;

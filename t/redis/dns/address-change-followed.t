@@ -54,7 +54,7 @@ sub connections {
 sub looks_nothing_up {
     my ($faults, $name) = @_;
     my $workers = join '|', $faults->nginx->workers;
-    my @asked = SlidewinNginx::_slurp("$dir/names") =~ /^(?:$workers) (.*)$/mg;
+    my @asked = SlidewinNginx::slurp("$dir/names") =~ /^(?:$workers) (.*)$/mg;
 
     cmp_ok(scalar @asked, '>', 0, "$name: connections were made");
     is(join(' ', grep { !/^[\d.]+$/ && !/^[\da-f:]+$/ } @asked), '',

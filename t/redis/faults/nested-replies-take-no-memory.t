@@ -23,12 +23,7 @@ my $faults = SlidewinFaults->start(url => $fake->url, apart => 1,
 my ($worker) = $faults->nginx->workers;
 
 # the most it ever had, in KB
-sub peak {
-    my ($kb) = SlidewinNginx::_slurp("/proc/$worker/status")
-               =~ /^VmHWM:\s+(\d+) kB/m or die "no VmHWM";
-
-    return $kb;
-}
+sub peak { return SlidewinNginx::memory($worker, 'VmHWM') }
 
 ok($faults->well, 'Redis is asked');
 $faults->decides('an honest answer');

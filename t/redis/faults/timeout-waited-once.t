@@ -236,7 +236,7 @@ my $port = sprintf '%04X', $fake->port;
 ok(scalar(grep {
     my (undef, $local, $remote, $state, undef, $timer) = split;
     $remote =~ /:$port$/ && $state eq '01' && $timer =~ /^02:/;
-} split /\n/, SlidewinNginx::_slurp('/proc/net/tcp')),
+} split /\n/, SlidewinNginx::slurp('/proc/net/tcp')),
    'an idle connection is kept under watch');
 
 # Late on a connection that is kept, because others were answered on it.
