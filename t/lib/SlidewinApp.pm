@@ -1,7 +1,7 @@
 package SlidewinApp;
 
-# An application behind an nginx: a process that answers by a function of the
-# request, and notes what reached it.
+# An application behind nginx: a process that answers each request by a function
+# of the suite, and notes which requests reached it.
 
 use strict;
 use warnings;
@@ -13,9 +13,9 @@ use SlidewinProcess ();
 
 our @ISA = ('SlidewinProcess');
 
-# start CODE: it gets { method, uri, header => {}, body } and returns a status,
-# a body and fields, or nothing: then there is no answer until the other side
-# hangs up. Without it the answer is always 200.
+# start CODE: the code gets { method, uri, header => {}, body } and returns a
+# status, a body and fields, or nothing: then there is no answer until nginx
+# closes the connection. Without code the answer is always 200.
 sub start {
     my ($class, $code) = @_;
     my $address = SlidewinProcess::own_address();

@@ -1,6 +1,7 @@
 package SlidewinDNS;
 
-# A name server on the loopback that says what it is told, for nginx's resolver.
+# A name server on the loopback for nginx's resolver. The suite sets what it
+# answers.
 
 use strict;
 use warnings;
@@ -15,7 +16,7 @@ my %type = (1 => Socket::AF_INET(), 28 => Socket::AF_INET6());
 
 our @ISA = ('SlidewinProcess');
 
-# A name that was not told anything is answered with NXDOMAIN.
+# Names that the suite does not set get NXDOMAIN.
 sub start {
     my ($class) = @_;
 
@@ -30,8 +31,8 @@ sub start {
 
 sub address { return "127.0.0.1:$_[0]{port}" }
 
-# has NAME, ADDRESS...: of both families, in this order; with no address it is
-# a name that has none
+# has NAME, ADDRESS...: of both families, in this order; without an address the
+# name exists and has none
 sub has {
     my ($self, $name, @addresses) = @_;
 
@@ -45,19 +46,19 @@ sub fails {
     return $self->order(set => $name, { code => $code });
 }
 
-# it is asked, and says nothing
+# ignores NAME: queries for it get no answer
 sub ignores {
     my ($self, $name) = @_;
 
     return $self->order(set => $name, { silent => 1 });
 }
 
-# for all answers from now on: seconds they hold, seconds they take
+# for all answers from now on: their time to live, and how long each takes
 sub ttl { return $_[0]->order(ttl => $_[1]) }
 
 sub delay { return $_[0]->order(delay => $_[1]) }
 
-# how often it was asked for a name, A and AAAA together
+# asked NAME: how many queries came for it, A and AAAA together
 sub asked { return $_[0]->order(asked => $_[1]) }
 
 sub _serve {

@@ -1,8 +1,8 @@
 package SlidewinNginx;
 
 # A real nginx, master and workers, for suites that reload it, signal it, kill
-# its workers or come to it with many clients at once. It listens on a unix
-# socket, so suites that run side by side cannot meet on a port.
+# its workers or have many clients at once. It listens on a unix socket, so that
+# suites which run side by side cannot use the same port.
 
 use strict;
 use warnings;
@@ -35,7 +35,7 @@ sub asan { return _options() =~ /-fsanitize=\S*address/ }
 
 sub debug { return _options() =~ /--with-debug/ }
 
-# How much longer things may take than in a build for users.
+# By how much the sanitizers slow things down: a factor for time limits.
 sub patience { return asan() ? 5 : 1 }
 
 sub now { return Time::HiRes::clock_gettime(Time::HiRes::CLOCK_MONOTONIC()) }
@@ -56,9 +56,9 @@ sub until_true {
 }
 
 # start(http => TEXT, server => TEXT, ...): http goes into http{}, server into
-# the only server{}, where /free is a location without a limit. Every answer
-# tells the worker and the module's variables in X-... fields. Or http_block =>
-# TEXT: an http{} of the suite's own; or rest => TEXT: that and events{}.
+# the only server{}, where /free is a location without a limit. Every response
+# has the worker and the module's variables in X-... fields. Instead of both,
+# http_block => TEXT is a whole http{}, and rest => TEXT that with its events{}.
 sub start {
     my ($class, %conf) = @_;
 
@@ -181,7 +181,8 @@ sub _ready {
     return defined IO::Socket::UNIX->new(Peer => $self->path);
 }
 
-# Of the process whose pid file it is; after USR2 that is the new one.
+# The pid in the pid file, if that process lives; after USR2 that is the new
+# one.
 sub master {
     my ($self) = @_;
     my $pid = slurp("$self->{root}/logs/nginx.pid");
@@ -204,7 +205,7 @@ sub gone {
     }, $seconds);
 }
 
-# All of them: soon, if there is nothing to wait for.
+# all_gone PID...: whether all of them end soon
 sub all_gone { return !grep { !gone($_, 5 * patience()) } @_ }
 
 # halt PID...: stops processes, which kill 'CONT' wakes; they have stopped when
@@ -267,7 +268,7 @@ sub reload {
 
 sub error_log { return slurp("$_[0]{root}/logs/error.log") }
 
-# What nginx or a sanitizer said before or beside its log.
+# What nginx or a sanitizer wrote to stdout and stderr.
 sub output { return slurp("$_[0]{root}/logs/output") }
 
 sub errors {
@@ -276,7 +277,7 @@ sub errors {
     return grep { /$pattern/ } split /^/, $self->error_log;
 }
 
-# Until the log has such a line.
+# logged PATTERN, SECONDS: whether such a line comes to the log
 sub logged {
     my ($self, $pattern, $seconds) = @_;
 
@@ -308,8 +309,8 @@ sub fds {
     return scalar grep { !/^\./ } readdir $dir;
 }
 
-# stop(signal => NAME, allow => PATTERN): ends it and tests that the log has
-# nothing unexpected.
+# stop(signal => NAME, allow => PATTERN): ends nginx, and asserts that it ends
+# and that its log has no unexpected error.
 sub stop {
     my ($self, %how) = @_;
     my $master = $self->master;
@@ -367,8 +368,8 @@ sub slurp {
 }
 
 
-# Clients. An answer is { status, header => {}, body }; status 0 stands for a
-# connection that ended before an answer, -1 for one that gave none in time.
+# Clients. An answer is { status, header => {}, body }. Status 0: the connection
+# was closed before an answer; -1: no answer came in time.
 
 sub client {
     my ($self, %options) = @_;
@@ -382,7 +383,8 @@ sub get {
     return $self->client->get(@request);
 }
 
-# one that has asked, and waits for the answer as long as it takes
+# asks URI: a client that has sent the request, and waits a minute for the
+# answer
 sub asks {
     my ($self, $uri) = @_;
     my $client = $self->client(timeout => 60);
@@ -392,8 +394,8 @@ sub asks {
     return $client;
 }
 
-# until so many requests are in progress, that of the question, to a /status of
-# stub_status, not
+# busy N: whether it comes about that N requests are in progress, besides the
+# one to /status, a location of stub_status, that asks
 sub busy {
     my ($self, $n) = @_;
 
@@ -409,8 +411,8 @@ sub status {
     return map { $client->get($uri)->{status} } 1 .. $times // 1;
 }
 
-# client_of PID: a kept-alive connection to that worker. The others are stopped
-# meanwhile, so that they do not take it.
+# client_of PID: a kept-alive connection to that worker. The other workers are
+# stopped meanwhile, so that they do not accept it.
 sub client_of {
     my ($self, $pid) = @_;
 
@@ -452,8 +454,8 @@ sub clients {
     return @clients;
 }
 
-# together CODE, ARGUMENTS...: a process for each argument, all let go at the
-# same moment; returns what the code returned, references in their order.
+# together CODE, ARGUMENTS...: runs the code in a process for each argument, all
+# from the same moment on; returns what the code returned, in their order.
 sub together {
     my ($self, $code, @arguments) = @_;
     my (@readers, @processes);
@@ -491,9 +493,8 @@ sub together {
     return @results;
 }
 
-# burst CLIENTS, URIS: what each client is to ask lies before the workers when
-# they begin, so that they are as busy and as parallel as they can be. Returns
-# the answers.
+# burst CLIENTS, URIS: all requests are in the sockets before the workers, which
+# are stopped meanwhile, read the first. Returns the answers.
 sub burst {
     my ($self, $clients, $uris) = @_;
     my @workers = $self->workers;
@@ -573,7 +574,7 @@ sub write {
     return 1;
 }
 
-# statuses URI...: all on their way at once, in batches that fit the socket.
+# statuses URI...: pipelined, in batches that fit the socket.
 sub statuses {
     my ($self, @uris) = @_;
     my @statuses;
@@ -586,9 +587,9 @@ sub statuses {
     return @statuses;
 }
 
-# flood URI...: as statuses, without a look at the answers, so that the worker
-# has more to do than the client; for batches that fit the socket. Whether all
-# were answered.
+# flood URI...: as statuses, but the answers are only counted, so that the
+# worker has more to do than the client; for batches that fit the socket.
+# Whether all were answered.
 sub flood {
     my ($self, @uris) = @_;
     my $text = $self->{texts}{"@uris"} //= join '', map { _text($_) } @uris;

@@ -1,8 +1,8 @@
 package SlidewinPeer;
 
-# The programs of t/lib/peers: real servers and clients of protocols that nginx
-# passes on, in Python, with the libraries that Debian packages. A server ends
-# with its standard input, so that none outlives its suite.
+# The programs of t/lib/peers: real servers and clients of the protocols that
+# nginx proxies, in Python, with libraries that Debian packages. A server ends
+# when its standard input does, so that none outlives its suite.
 
 use strict;
 use warnings;
@@ -51,7 +51,7 @@ sub serve {
 
 sub address { return $_[0]{address} }
 
-# tell LINE: what the server has to say to it, decoded
+# tell LINE: the JSON that the server answers, decoded
 sub tell {
     my ($self, $line) = @_;
 
@@ -61,7 +61,7 @@ sub tell {
     return JSON::PP::decode_json($answer);
 }
 
-# ends it, and returns the lines it has printed
+# ends the server; returns the lines that it has printed
 sub stop {
     my ($self) = @_;
     my $pid = delete $self->{pid} // return;
@@ -77,7 +77,8 @@ sub stop {
     return @lines;
 }
 
-# ask PROGRAM, ARGUMENTS: a client; the lines it prints, decoded
+# ask PROGRAM, ARGUMENTS: runs a client; the JSON of each line it prints,
+# decoded
 sub ask {
     my ($program, @arguments) = @_;
 

@@ -175,8 +175,8 @@ sub _bytes {
 }
 
 
-# make_directories NAME: one for the files of a program, where build.sh finds the
-# processes that a suite left behind when it was cut short, and one for its
+# make_directories NAME: one for the files of a program, where build.sh finds
+# the processes that a suite left behind when it was cut short, and one for its
 # sockets, whose paths must be short.
 sub make_directories {
     my ($self, $name) = @_;

@@ -1,7 +1,7 @@
 package SlidewinProxy;
 
-# The way to a server on the loopback, as narrow and as slow as it is told. What
-# may not pass stays where it is, so that the sender has no room any more.
+# A way to a server on the loopback that can be made narrow or closed. Bytes
+# that may not pass are not read, so that the buffers of the sender fill up.
 
 use strict;
 use warnings;
@@ -12,9 +12,9 @@ use Socket ();
 
 our @ISA = ('SlidewinProcess');
 
-# start(PORT, up => {}, down => {}): up is from the client to the server. Of
-# each way, chunk is how many bytes go at a time, and most how many may still
-# go.
+# start(PORT, up => {}, down => {}): up is from the client to the server. Each
+# direction has chunk, how many bytes pass at a time, and most, how many may
+# still pass.
 sub start {
     my ($class, $port, %ways) = @_;
 
@@ -22,7 +22,7 @@ sub start {
         LocalAddr => '127.0.0.1', Listen => 128)
         or die "listen: $!";
 
-    # the system would keep megabytes for a fast peer so near
+    # or the system would buffer megabytes on the loopback
     $listener->setsockopt(Socket::SOL_SOCKET(), Socket::SO_RCVBUF(), 4096);
     $listener->setsockopt(Socket::IPPROTO_TCP(), Socket::TCP_MAXSEG(), 536);
 
@@ -37,12 +37,13 @@ sub start {
 
 sub port { return $_[0]{port} }
 
-# in force when this returns
+# new values for a direction, in force when this returns
 sub up { my ($self, %way) = @_; $self->order(up => \%way); return }
 
 sub down { my ($self, %way) = @_; $self->order(down => \%way); return }
 
-# { accepts, bytes that went up and down, heard: the first of those up }
+# { accepts, up, down, heard }: bytes that went up and down, and the first of
+# those that went up
 sub stats { return $_[0]->order('stats') }
 
 sub _run {
@@ -137,7 +138,7 @@ sub _write {
 
     return if !defined $n && $!{EAGAIN};
 
-    # it is gone, but what it has said is still to be passed on
+    # the receiver has closed; what it sent before is still passed on
     $n //= length $end->{buffer};
 
     $self->{stats}{$end->{way}} += $n;

@@ -41,7 +41,7 @@ sub map_of {
 sub endless {
     my ($answer, $verb, %others) = @_;
 
-    return { greet => sub {
+    return { command => sub {
         my ($c, $command) = @_;
         my $asked = uc $command->[0];
 
