@@ -194,7 +194,8 @@ sub make_directories {
 sub remove_directories {
     my ($self) = @_;
 
-    File::Path::remove_tree($self->{root}, $self->{sockets});
+    # KEEP=1 ./build.sh test: to look at its files
+    File::Path::remove_tree($ENV{KEEP} ? () : $self->{root}, $self->{sockets});
 
     return;
 }
