@@ -61,6 +61,8 @@ environment:
   BENCH_ROUNDS, BENCH_SECONDS
                     for `bench`: rounds (7), length of a measurement (1)
   VERBOSE=1         show the output of suites that pass, too
+  KEEP=1            keep the directories of suites, with nginx's and Redis'
+                    configuration and logs, in build/kept
   NO_COLOR          no colours
 
 The packages a verb needs are installed with apt, as root or through sudo.

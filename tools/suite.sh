@@ -282,8 +282,31 @@ suite() {
     # of an nginx whose suite did not come to look at its log
     [ "$rc" -eq 0 ] || grep -rhsF '[alert]' "$work/t" --include=error.log || :
 
-    rm -rf "$work"
+    if [ -n "${KEEP-}" ]; then
+        keep_suite "$work" "$BUILD/kept/$flavour/${path//\//-}" "$path"
+    else
+        rm -rf "$work"
+    fi
+
     return "$rc"
+}
+
+# keep_suite DIRECTORY KEPT PATH: moves the directory of a suite that has run, and
+# writes a script that runs the suite there once more, in the same environment but
+# for random ports: Test::Nginx leaves its server root only without them.
+keep_suite() {
+    rm -rf "$2"
+    mkdir -p "${2%/*}"
+    mv "$1" "$2"
+    {
+        echo '#!/bin/bash'
+        echo "cd '$2' || exit"
+        export -p | grep -E ' (TEST_NGINX_[BL]|PERL5LIB|SLIDEWIN_|[A-Z]+SAN_)' \
+            | sed "s#$1#$2#g"
+        echo "KEEP=1 exec prove -v $3"
+    } >"$2/again"
+    chmod +x "$2/again"
+    echo "kept: $2, to be run by $2/again"
 }
 
 # nginx_leak REPORT: whether there are only leaks of nginx's own that cannot be

@@ -1,5 +1,5 @@
-# Units that were taken ahead for one who is not there any more, or for whom there
-# is no memory: they go to the next one who asked, or back to Redis.
+# Units that were taken ahead for one who is not there any more, or for whom
+# there is no memory: they go to the next one who asked, or back to Redis.
 
 use strict;
 use warnings;
@@ -33,7 +33,7 @@ sub slow {
 slow(0);
 
 my $way = SlidewinFake->start(relay => $redis->path, delay => sub {
-    return SlidewinNginx::_slurp("$dir/slow");
+    return SlidewinNginx::slurp("$dir/slow");
 });
 
 sub edge {
@@ -95,9 +95,9 @@ ok(SlidewinNginx::until_true(sub {
     told($_->get('/t?k=' . ++$fresh)) eq '200 redis';
 }, 20 * $patience), 'Redis is asked') for $nginx, $peeks;
 
-# Soon after the first request of a client, a second one takes a unit ahead. On a
-# machine that is busy it may not be soon enough. Returns its connection, which
-# waits, and the client.
+# Soon after the first request of a client, a second one takes a unit ahead. On
+# a machine that is busy it may not be soon enough. Returns its connection,
+# which waits, and the client.
 sub takes_ahead {
     my (%options) = @_;
 
@@ -169,7 +169,7 @@ $way->stop;
     my $fake = SlidewinFake->start(modes => {
         # does not even greet
         hold => { check => sub { $_[0]->hold($_[1]) },
-                  greet => sub { $_[0]->hold($_[1]); return 1 } },
+                  command => sub { $_[0]->hold($_[1]); return 1 } },
     });
     my $returned = 0;
 

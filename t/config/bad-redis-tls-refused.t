@@ -35,7 +35,7 @@ sub openssl {
     return;
 }
 
-sub slurp { return SlidewinNginx::_slurp($_[0]) }
+sub slurp { return SlidewinNginx::slurp($_[0]) }
 
 sub put {
     my ($name, $text) = @_;

@@ -49,7 +49,7 @@ for my $algorithm (@SlidewinCount::ALGORITHMS) {
                . " count=401; proxy_pass http://held; }\n";
 }
 
-for my $place (SlidewinCount::places()) {
+for my $place (SlidewinCount::stores()) {
     my $held = $place->held;
     my $nginx = $place->edge(server => $server);
 

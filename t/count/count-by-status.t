@@ -264,7 +264,7 @@ sub ask {
     return $text =~ m{\AHTTP/1\.\d (\d+)} ? $1 : 'none';
 }
 
-for my $place (SlidewinCount::places()) {
+for my $place (SlidewinCount::stores()) {
     my $name = $place->name;
     my $nginx = $place->edge(server => $server, http => <<"END");
     proxy_cache_path cache keys_zone=cache:1m;

@@ -50,7 +50,7 @@ sub crowd {
     return @clients;
 }
 
-for my $place (SlidewinCount::places()) {
+for my $place (SlidewinCount::stores()) {
     my $held = $place->held;
 
     for my $workers (1, 2) {

@@ -66,7 +66,7 @@ sub crowd {
     return \%count;
 }
 
-for my $place (SlidewinCount::places()) {
+for my $place (SlidewinCount::stores()) {
     my $name = $place->name;
     my @edges = map {
         $place->edge(workers => 2, rate => "${plenty}r/40d", http => $http,

@@ -23,7 +23,7 @@ END
     location = /after { proxy_pass http://origin/$arg_after; }
 END
 
-for my $place (SlidewinCount::places()) {
+for my $place (SlidewinCount::stores()) {
     my $nginx = $place->edge(server => $server);
     my $name = $place->name;
 

@@ -80,7 +80,7 @@ for my $algorithm (@SlidewinCount::ALGORITHMS) {
                . ' proxy_pass http://origin/$arg_s; }' . "\n";
 }
 
-for my $place (SlidewinCount::places()) {
+for my $place (SlidewinCount::stores()) {
     my $name = $place->name;
     my $held = $place->held;
     my $nginx = $place->edge(server => $server);

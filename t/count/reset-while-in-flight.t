@@ -20,7 +20,7 @@ my $server = join '', map { <<"END" } @zones;
     }
 END
 
-for my $place (SlidewinCount::places()) {
+for my $place (SlidewinCount::stores()) {
     my $nginx = $place->edge(server => $server);
 
     for my $zone (@zones) {

@@ -23,7 +23,7 @@ sub logged {
     my $text;
 
     SlidewinNginx::until_true(sub {
-        $text = SlidewinNginx::_slurp("$log");
+        $text = SlidewinNginx::slurp("$log");
         return $times <= $text =~ tr/\n//;
     }, 30);
 

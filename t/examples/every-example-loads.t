@@ -10,13 +10,13 @@ use Test::More;
 
 my $root = $ENV{SLIDEWIN_ROOT} // '.';
 my @names = SlidewinExample::names();
-my $list = SlidewinNginx::_slurp("$root/examples/README.md");
+my $list = SlidewinNginx::slurp("$root/examples/README.md");
 my @listed = $list =~ /^\| \[(\S+)\.conf\]\(\g1\.conf\) \|/mg;
 my %suite;
 
 for my $path (glob "$root/t/examples/*.t") {
     push @{$suite{$_}}, $path
-        for SlidewinNginx::_slurp($path) =~ /SlidewinExample->start\('(\S+?)'/g;
+        for SlidewinNginx::slurp($path) =~ /SlidewinExample->start\('(\S+?)'/g;
 }
 
 cmp_ok(scalar @names, '>', 0, 'there are examples');

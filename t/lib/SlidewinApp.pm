@@ -1,55 +1,34 @@
 package SlidewinApp;
 
-# An application behind an nginx: a process that answers by a function of the
-# request, and notes what reached it.
+# An application behind nginx: a process that answers each request by a function
+# of the suite, and notes which requests reached it.
 
 use strict;
 use warnings;
 
 use File::Temp ();
 use IO::Socket::INET ();
-use POSIX ();
-use SlidewinExample ();
 use SlidewinNginx ();
+use SlidewinProcess ();
 
-my @running;
+our @ISA = ('SlidewinProcess');
 
-END {
-    my $rc = $?;
-    local ($@, $!);
-    my @mine = grep { $_->{owner} == $$ } @running;
-    $_->stop for @mine;
-    $? = $rc;
-}
-
-# start CODE: it gets { method, uri, header => {}, body } and returns a status,
-# a body and fields, or nothing: then there is no answer until the other side
-# hangs up. Without it the answer is always 200.
+# start CODE: the code gets { method, uri, header => {}, body } and returns a
+# status, a body and fields, or nothing: then there is no answer until nginx
+# closes the connection. Without code the answer is always 200.
 sub start {
     my ($class, $code) = @_;
-    my $address = SlidewinExample::address();
+    my $address = SlidewinProcess::own_address();
     my $listener = IO::Socket::INET->new(LocalAddr => $address, Listen => 1024,
                                          ReuseAddr => 1)
         or die "listen on $address: $@";
     my $notes = File::Temp->new;
-    my $self = bless { owner => $$, address => $address, notes => $notes },
-                     $class;
+    my $self = bless { address => $address, notes => $notes }, $class;
 
-    $self->{pid} = fork // die "fork: $!";
-
-    if ($self->{pid} == 0) {
-        $SIG{$_} = 'DEFAULT' for qw(TERM INT HUP);
-        # not for ever, should the suite be gone
-        alarm 900;
+    return $self->launch(sub {
         $notes->autoflush(1);
-        eval { _serve($listener, $notes, $code // sub { 200 }) };
-        print {*STDERR} $@;
-        POSIX::_exit(1);
-    }
-
-    push @running, $self;
-
-    return $self;
+        _serve($listener, $notes, $code // sub { 200 });
+    });
 }
 
 sub address { return $_[0]{address} }
@@ -58,18 +37,7 @@ sub address { return $_[0]{address} }
 sub seen {
     my ($self) = @_;
 
-    return split /\n/, SlidewinNginx::_slurp($self->{notes}->filename);
-}
-
-sub stop {
-    my ($self) = @_;
-    my $pid = delete $self->{pid} // return;
-
-    kill 'KILL', $pid;
-    waitpid $pid, 0;
-    @running = grep { $_ != $self } @running;
-
-    return;
+    return split /\n/, SlidewinNginx::slurp($self->{notes}->filename);
 }
 
 sub _serve {

@@ -35,7 +35,7 @@ sub authority {
 }
 
 # certificate(NAME, by => AUTHORITY, for => 'DNS:a,IP:127.0.0.1', days => N): by
-# itself unless told, for nobody unless told; days may be in the past.
+# itself unless told, without a name unless told; days may be in the past.
 sub certificate {
     my ($self, $name, %how) = @_;
     my ($pem, $request) = ($self->pem($name), "$self->{dir}/request");

@@ -156,7 +156,7 @@ sub new {
     return bless { sock => $sock }, $class;
 }
 
-# whether somebody is there to be accepted within so many seconds
+# called SECONDS: whether nginx connects within so many seconds
 sub called {
     my ($self, $within) = @_;
     return IO::Select->new($self->{sock})->can_read($within) ? 1 : 0;
@@ -165,7 +165,7 @@ sub called {
 sub accept {
     my $self = shift;
 
-    $self->called($SlidewinClient::PATIENCE) or die 'nobody connects';
+    $self->called($SlidewinClient::PATIENCE) or die 'nginx does not connect';
     return SlidewinClient::Connection->new(scalar $self->{sock}->accept);
 }
 

@@ -1,7 +1,7 @@
 package SlidewinCluster;
 
-# A real Redis Cluster for a suite: masters and as many replicas, on free ports
-# of the loopback, ended with the suite.
+# A real Redis Cluster: masters and replicas, on free ports of the loopback,
+# ended with the suite.
 
 use strict;
 use warnings;
@@ -10,10 +10,10 @@ use POSIX ();
 use SlidewinNginx ();
 use SlidewinRedis ();
 
-# start(masters => 3, replicas => 3, args => [...], binary => PATH, tls => [...],
-# cli => [...]): those of tls are options of nodes that speak TLS alone, those of
-# cli of redis-cli. Returns when all slots are served, all nodes know it and the
-# replicas follow.
+# start(masters => 3, replicas => 3, args => [...], binary => PATH, tls =>
+# [...], cli => [...]): args are options of redis-server, tls those of nodes
+# that speak TLS alone, cli those of redis-cli. Returns when all slots are
+# served, all nodes agree on that and the replicas follow.
 sub start {
     my ($class, %options) = @_;
     my $self = bless {
@@ -27,12 +27,12 @@ sub start {
     $self->cli('--cluster', 'create', (map { address($_) } $self->nodes),
                '--cluster-replicas',
                int($self->{replicas} / $self->{masters}), '--cluster-yes');
-    $self->settle;
+    $self->wait_until_agreed;
 
     return $self;
 }
 
-# another node, which knows nobody yet; its bus is 10000 above its port
+# another node, which knows no other yet; its bus is 10000 above its port
 sub add {
     my ($self) = @_;
     my $node = SlidewinRedis->start(
@@ -50,7 +50,7 @@ sub add {
 
 sub nodes { return @{$_[0]{nodes}} }
 
-# those that run
+# the nodes that run
 sub alive { return grep { defined $_->pid } $_[0]->nodes }
 
 sub address { return '127.0.0.1:' . $_[0]->port }
@@ -58,8 +58,8 @@ sub address { return '127.0.0.1:' . $_[0]->port }
 sub url {
     my ($self, @nodes) = @_;
 
-    return ($self->{tls} ? 'rediss' : 'redis') . '-cluster://' . join ',', map { address($_) }
-           @nodes ? @nodes : $self->nodes;
+    return ($self->{tls} ? 'rediss' : 'redis') . '-cluster://'
+           . join ',', map { address($_) } @nodes ? @nodes : $self->nodes;
 }
 
 sub cli {
@@ -78,11 +78,12 @@ sub cli {
     return $said;
 }
 
-# All that run agree: every slot is served, nobody is missed, replicas follow.
-sub settle {
+# Until all nodes that run agree: every slot is served, no node is missed,
+# replicas follow.
+sub wait_until_agreed {
     my ($self, $seconds) = @_;
 
-    SlidewinNginx::until_true(sub { $self->settled }, $seconds // 60)
+    SlidewinNginx::until_true(sub { $self->agreed }, $seconds // 60)
         or die "no cluster:\n"
                . join '', map { $_->call('CLUSTER', 'NODES') . "\n" }
                           $self->alive;
@@ -90,7 +91,7 @@ sub settle {
     return;
 }
 
-sub settled {
+sub agreed {
     my ($self) = @_;
     my $size = $self->alive;
 
@@ -107,14 +108,14 @@ sub settled {
                     && $role !~ /^master_link_status:up/m;
     }
 
-    # they all see the same
-    my %maps = map { $self->map_of($_) => 1 } $self->alive;
+    # all nodes see the same
+    my %maps = map { $self->slot_ranges($_) => 1 } $self->alive;
 
     return keys %maps == 1;
 }
 
-# "first-last port" of each range
-sub map_of {
+# slot_ranges NODE: "first-last:port" of each range, as this node sees them
+sub slot_ranges {
     my ($self, $node) = @_;
 
     return join ' ', sort map { "$_->[0]-$_->[1]:$_->[2][1]" }
@@ -139,7 +140,7 @@ sub replicas {
 
 sub id { return $_[1]->command('CLUSTER', 'MYID') }
 
-# of a client
+# slot CLIENT: that of its key
 sub slot {
     my ($self, $client) = @_;
     my ($any) = $self->alive;
@@ -157,7 +158,7 @@ sub master_of {
     return (grep { $_->port == $range->[2][1] } $self->nodes)[0];
 }
 
-# clients whose slots a node has
+# clients_of NODE, N: clients whose slots the node has
 sub clients_of {
     my ($self, $node, $n) = @_;
     my @ranges = grep { $_->[2][1] == $node->port }
@@ -173,7 +174,7 @@ sub clients_of {
     return @clients;
 }
 
-# moves a slot by hand: begins, all its keys, ends
+# Moving a slot by hand, in three steps; move() takes all of them.
 sub move_begin {
     my ($self, $slot, $from, $to) = @_;
 
@@ -212,7 +213,7 @@ sub move {
     return;
 }
 
-# the sum over all nodes of how often a command was called
+# calls COMMAND: how often all nodes together were asked
 sub calls {
     my ($self, $command) = @_;
     my $sum = 0;

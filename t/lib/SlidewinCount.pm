@@ -1,14 +1,13 @@
 package SlidewinCount;
 
-# For suites of count= and reset=: the same scenario over each store. An edge is
-# an nginx with a zone for each algorithm, 5r/40d of the client in ?k=, and at
-# /peek_ZONE what is left of it; http://origin/STATUS answers with the status,
-# http://held when the suite says so, http://down never.
+# For suites of count= and reset=: the same scenario in each store. edge() is an
+# nginx with a zone for each algorithm, 5r/40d of the client in ?k=, and
+# locations /peek_ZONE that tell what is left of it. Its upstreams: "origin"
+# answers /STATUS with that status, "held" when the suite says so, "down" never.
 
 use strict;
 use warnings;
 
-use File::Path ();
 use File::Temp ();
 use SlidewinNginx ();
 use SlidewinRedis ();
@@ -18,38 +17,28 @@ our @ALGORITHMS = qw(counter fixed strict log);
 our $LIMIT = 5;
 
 my $fresh = 0;
-my @places;
 
-END {
-    my $rc = $?;
-    local ($@, $!);
-    File::Path::remove_tree(map { $_->{sockets} }
-                            grep { $_->{owner} == $$ } @places);
-    $? = $rc;
-}
-
-# The stores there are. One worker asks on one connection: what it does later
-# is later in the store as well, so that nothing has to be waited for.
-sub places { return map { SlidewinCount->new($_) } qw(local redis) }
+# Both stores. An edge has one worker and one connection to Redis: its requests
+# reach the store in their order, and no suite has to wait for an earlier one.
+sub stores { return map { SlidewinCount->new($_) } qw(local redis) }
 
 sub new {
     my ($class, $name, %options) = @_;
 
     my $self = bless {
-        owner => $$,
         name => $name,
-        sockets => File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1),
+        sockets => File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1,
+                                       CLEANUP => 1),
         %options,
     }, $class;
 
     # the worker may be another user
     chmod 0755, $self->{sockets};
-    push @places, $self;
 
     $self->{redis} //= SlidewinRedis->start if $name eq 'redis';
     $self->{held} = SlidewinCount::Upstream->new("$self->{sockets}/held");
-    # a socket on which nobody listens any more
-    SlidewinCount::Upstream->new("$self->{sockets}/nobody");
+    # a socket on which no process listens any more
+    SlidewinCount::Upstream->new("$self->{sockets}/down");
 
     return $self;
 }
@@ -89,7 +78,7 @@ sub edge {
     slidewin_log_level info;
     upstream origin { server unix:$self->{sockets}/origin$n; }
     upstream held { server unix:$self->{sockets}/held; }
-    upstream down { server unix:$self->{sockets}/nobody; }
+    upstream down { server unix:$self->{sockets}/down; }
     server {
         listen unix:$self->{sockets}/origin$n;
         $origin
@@ -101,17 +90,18 @@ END
                                 server => $server);
 }
 
-# a client nobody has seen
+# a client that has made no request yet
 sub fresh { return 'k' . ++$fresh }
 
-# what is left of a zone for a client, '-' if it is not known
+# left NGINX, ZONE, KEY: the units left for a client, '-' if not known
 sub left {
     my ($nginx, $zone, $key) = @_;
 
     return $nginx->get("/peek_$zone?k=$key")->{header}{'x-remaining'} // '-';
 }
 
-# for what another worker or another edge does
+# becomes NGINX, ZONE, KEY, WANT, NAME: asserts that left() becomes this, by
+# what another worker or edge does
 sub becomes {
     my ($nginx, $zone, $key, $want, $name) = @_;
     my $left;
@@ -132,7 +122,7 @@ sub idle {
 sub statuses { return join ' ', map { $_->{status} } @_ }
 
 
-# An upstream that has what it is asked until the suite answers.
+# An upstream that holds requests until the suite answers them.
 
 package SlidewinCount::Upstream;
 
@@ -152,7 +142,7 @@ sub new {
     return bless { socket => $socket, requests => [] }, $class;
 }
 
-# until it has so many; how many it has
+# has N: waits for N requests; returns how many there are
 sub has {
     my ($self, $n) = @_;
 
@@ -170,7 +160,7 @@ sub has {
     return scalar @{$self->{requests}};
 }
 
-# answer STATUS, N: the first of them, or all
+# answer STATUS, N: answers the first N requests, or all
 sub answer {
     my ($self, $status, $n) = @_;
 

@@ -1,31 +1,22 @@
 package SlidewinDNS;
 
-# A name server on the loopback that says what it is told, for nginx's resolver.
+# A name server on the loopback for nginx's resolver. The suite sets what it
+# answers.
 
 use strict;
 use warnings;
 
 use IO::Select ();
 use IO::Socket::INET ();
-use POSIX ();
 use SlidewinNginx ();
+use SlidewinProcess ();
 use Socket ();
-use Storable ();
 
 my %type = (1 => Socket::AF_INET(), 28 => Socket::AF_INET6());
 
-my @running;
+our @ISA = ('SlidewinProcess');
 
-END {
-    my $rc = $?;
-    local ($@, $!);
-    local $SIG{TERM} = local $SIG{INT} = local $SIG{HUP} = 'IGNORE';
-    my @left = grep { $_->{owner} == $$ } @running;
-    $_->stop for @left;
-    $? = $rc;
-}
-
-# A name that was not told anything is answered with NXDOMAIN.
+# Names that the suite does not set get NXDOMAIN.
 sub start {
     my ($class) = @_;
 
@@ -33,83 +24,42 @@ sub start {
                                        Proto => 'udp')
         or die "no port for a name server: $!";
 
-    socketpair my $ours, my $theirs, Socket::AF_UNIX(),
-               Socket::SOCK_DGRAM(), Socket::PF_UNSPEC()
-        or die "socketpair: $!";
+    my $self = bless { port => $socket->sockport }, $class;
 
-    my $self = bless {
-        owner => $$, port => $socket->sockport, control => $ours,
-    }, $class;
-
-    my $pid = fork // die "fork: $!";
-
-    if ($pid == 0) {
-        $SIG{$_} = 'DEFAULT' for qw(TERM INT HUP);
-        close $ours;
-        eval { _serve($socket, $theirs) };
-        print {*STDERR} $@ if $@;
-        POSIX::_exit($@ ? 1 : 0);
-    }
-
-    $self->{pid} = $pid;
-    push @running, $self;
-
-    return $self;
+    return $self->launch(sub { _serve($socket, $_[0]) });
 }
 
 sub address { return "127.0.0.1:$_[0]{port}" }
 
-# has NAME, ADDRESS...: of both families, in this order; with no address it is
-# a name that has none
+# has NAME, ADDRESS...: of both families, in this order; without an address the
+# name exists and has none
 sub has {
     my ($self, $name, @addresses) = @_;
 
-    return $self->_ask(set => $name, { addresses => \@addresses });
+    return $self->order(set => $name, { addresses => \@addresses });
 }
 
 # fails NAME, CODE: 2 is SERVFAIL, 3 NXDOMAIN
 sub fails {
     my ($self, $name, $code) = @_;
 
-    return $self->_ask(set => $name, { code => $code });
+    return $self->order(set => $name, { code => $code });
 }
 
-# it is asked, and says nothing
+# ignores NAME: queries for it get no answer
 sub ignores {
     my ($self, $name) = @_;
 
-    return $self->_ask(set => $name, { silent => 1 });
+    return $self->order(set => $name, { silent => 1 });
 }
 
-# for all answers from now on: seconds they hold, seconds they take
-sub ttl { return $_[0]->_ask(ttl => $_[1]) }
+# for all answers from now on: their time to live, and how long each takes
+sub ttl { return $_[0]->order(ttl => $_[1]) }
 
-sub delay { return $_[0]->_ask(delay => $_[1]) }
+sub delay { return $_[0]->order(delay => $_[1]) }
 
-# how often it was asked for a name, A and AAAA together
-sub asked { return $_[0]->_ask(asked => $_[1]) }
-
-sub stop {
-    my ($self) = @_;
-    my $pid = delete $self->{pid} // return;
-
-    kill 'KILL', $pid;
-    waitpid $pid, 0;
-    close $self->{control};
-    @running = grep { $_ != $self } @running;
-
-    return;
-}
-
-sub _ask {
-    my ($self, @question) = @_;
-
-    syswrite $self->{control}, Storable::freeze(\@question);
-    sysread $self->{control}, my $answer, 65536
-        or die "the name server is gone\n";
-
-    return Storable::thaw($answer)->[0];
-}
+# asked NAME: how many queries came for it, A and AAAA together
+sub asked { return $_[0]->order(asked => $_[1]) }
 
 sub _serve {
     my ($socket, $control) = @_;
@@ -124,9 +74,8 @@ sub _serve {
                                                                     : $wait))
         {
             if ($ready == $control) {
-                sysread $control, my $bytes, 65536 or return;
-                my $said = _obey(\%state, @{Storable::thaw($bytes)});
-                syswrite $control, Storable::freeze([$said]);
+                my $order = SlidewinProcess::next_order($control) // return;
+                SlidewinProcess::answer($control, _obey(\%state, @$order));
                 next;
             }
 

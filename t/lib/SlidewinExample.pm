@@ -9,10 +9,9 @@ use warnings;
 
 use IO::Socket::INET ();
 use SlidewinNginx ();
+use SlidewinProcess ();
 
 our @ISA = ('SlidewinNginx');
-
-my $port = 20000;
 
 sub directory { return ($ENV{SLIDEWIN_ROOT} // '.') . '/examples' }
 
@@ -20,17 +19,11 @@ sub names {
     return map { m{([^/]+)\.conf$} } sort glob directory() . '/*.conf';
 }
 
-# an address and port nobody else has
-sub address {
-    return join('.', 127, 64 + ($$ >> 16 & 63), $$ >> 8 & 255, $$ & 255) . ':'
-           . $port++;
-}
-
 # text NAME, FROM => TO, ...: the example with each text replaced; one that is
 # not there, or twice, is an error.
 sub text {
     my ($name, @changes) = @_;
-    my $text = SlidewinNginx::_slurp(directory() . "/$name.conf");
+    my $text = SlidewinNginx::slurp(directory() . "/$name.conf");
 
     while (my ($from, $to) = splice @changes, 0, 2) {
         my $times = () = $text =~ /\Q$from\E/g;
@@ -58,7 +51,7 @@ sub common {
 # listen is the example's own directive, if not the usual one.
 sub start {
     my ($class, $name, %options) = @_;
-    my $address = address();
+    my $address = SlidewinProcess::own_address();
     my $listen = delete $options{listen} // 'listen 80;';
     my $app = delete $options{app};
     my @changes = (common($name), @{delete $options{change} // []});

@@ -1,10 +1,11 @@
 package SlidewinFake;
 
-# A Redis that misbehaves as it is told. It greets as a real one does (AUTH,
-# SELECT, SCRIPT LOAD, TIME), answers checks by a model of lua/take.lua, and
-# leaves either to the code of a mode. A mode is chosen for all by mode(), or
-# for one client by bearing the name of its key. Clients "name.1", "name.2" are
-# treated alike, and counted as one by checks().
+# A Redis that misbehaves on demand. It answers the commands of a handshake
+# (AUTH, SELECT, SCRIPT LOAD, TIME) and checks (EVALSHA) as a real one does, the
+# latter by a model of lua/take.lua, unless the code of a mode does it. mode()
+# sets the mode for all clients; a client whose key is the name of a mode always
+# has that mode. Clients "name.1", "name.2" have the mode "name", and checks()
+# counts them as one.
 
 use strict;
 use warnings;
@@ -14,30 +15,22 @@ use IO::Socket::INET ();
 use IO::Socket::UNIX ();
 use POSIX ();
 use SlidewinNginx ();
+use SlidewinProcess ();
 use SlidewinRedis ();
 use Socket ();
-use Storable ();
 use Time::HiRes ();
 
-my @running;
+our @ISA = ('SlidewinProcess');
 
-END {
-    my $rc = $?;
-    local ($@, $!);
-    local $SIG{TERM} = local $SIG{INT} = local $SIG{HUP} = 'IGNORE';
-    my @left = grep { $_->{owner} == $$ } @running;
-    $_->stop for @left;
-    $? = $rc;
-}
-
-# start(modes => { NAME => MODE }, mode => NAME, ...), at another address than
-# 127.0.0.1 if told (address => IP): a MODE is the code for
-# checks, or { check, greet, accept => CODE }; the code gets a connection
-# and the command as an array. greet returns whether it has dealt with the
-# command. An accept of 0 leaves connections in the backlog.
+# start(modes => { NAME => MODE }, mode => NAME, address => IP, port => N, ...):
+# a MODE is the code for checks, or { check, command, accept => CODE }. The code
+# gets a SlidewinFake::Connection and the command as an array. That of
+# "command", for all other commands, returns whether it has dealt with this one.
+# An accept of 0 leaves connections in the backlog. The modes "well", "silent"
+# and "hold" are there already.
 #
-# relay => PATH, delay => CODE: no Redis at all, but the way to a real one; what
-# that says is held up by as many seconds as the code returns.
+# relay => PATH, delay => CODE: no fake, but the way to a real Redis; each reply
+# is held up for as many seconds as the code returns.
 sub start {
     my ($class, %options) = @_;
 
@@ -47,65 +40,47 @@ sub start {
         Listen => $options{backlog} // 128, ReuseAddr => 1)
         or die "listen: $!";
 
-    socketpair my $ours, my $theirs, Socket::AF_UNIX(),
-               Socket::SOCK_STREAM(), Socket::PF_UNSPEC()
-        or die "socketpair: $!";
+    my $self = bless { port => $listener->sockport }, $class;
 
-    my $self = bless {
-        owner => $$, port => $listener->sockport, control => $ours,
-    }, $class;
-
-    my $pid = fork // die "fork: $!";
-
-    if ($pid == 0) {
-        $SIG{$_} = 'DEFAULT' for qw(TERM INT HUP);
-        close $ours;
-        eval {
-            SlidewinFake::Server->new($listener, $theirs, %options)->run;
-        };
-        print {*STDERR} $@ if $@;
-        POSIX::_exit($@ ? 1 : 0);
-    }
-
-    $self->{pid} = $pid;
-    push @running, $self;
-
-    return $self;
+    return $self->launch(sub {
+        SlidewinFake::Server->new($listener, $_[0], %options)->run;
+    });
 }
 
 sub port { return $_[0]{port} }
 
 sub url { return "redis://127.0.0.1:$_[0]{port}" }
 
-# in force when this returns, for whatever comes from then on
+# mode NAME: in force when this returns, for all that arrives later
 sub mode {
     my ($self, $name) = @_;
 
-    $self->_ask(mode => $name);
+    $self->order(mode => $name);
 
     return;
 }
 
-# release(first => N, bytes => BYTES): answers what the connections have held
-# back, the first N or all, with the bytes if given
+# release(first => N, bytes => BYTES): replies to the commands that the
+# connections hold, the first N or all, with the bytes if given
 sub release {
     my ($self, %options) = @_;
 
-    $self->_ask(release => \%options);
+    $self->order(release => \%options);
 
     return;
 }
 
-# ends the connections there are
-sub cut { $_[0]->_ask('cut'); return }
+# closes all connections
+sub cut { $_[0]->order('cut'); return }
 
-# { accepts, open, commands => { NAME => N }, checks => { CLIENT => N }, length
-# of the last honest answer, after: seconds from each cut to the next connection }
-sub stats { return $_[0]->_ask('stats') }
+# { accepts, open, commands => { NAME => N }, checks => { CLIENT => N }, length,
+# after }: length is that of the last true reply, after has the seconds from
+# each cut to the next connection
+sub stats { return $_[0]->order('stats') }
 
 sub accepts { return $_[0]->stats->{accepts} }
 
-# checks asked so far, of one client or of all
+# how many checks came so far, of one client or of all
 sub checks {
     my ($self, $client) = @_;
     my $checks = $self->stats->{checks};
@@ -118,43 +93,9 @@ sub checks {
     return $sum;
 }
 
-sub stop {
-    my ($self) = @_;
-    my $pid = delete $self->{pid} // return;
-
-    kill 'KILL', $pid;
-    waitpid $pid, 0;
-    close $self->{control};
-    @running = grep { $_ != $self } @running;
-
-    return;
-}
-
-sub _ask {
-    my ($self, @question) = @_;
-
-    syswrite $self->{control}, pack 'N/a*', Storable::freeze(\@question);
-    my $bytes = _exactly($self->{control}, 4);
-    my $answer = _exactly($self->{control}, unpack 'N', $bytes);
-
-    return Storable::thaw($answer)->[0];
-}
-
-sub _exactly {
-    my ($socket, $n) = @_;
-    my $bytes = '';
-
-    while (length $bytes < $n) {
-        sysread $socket, $bytes, $n - length $bytes, length $bytes
-            or die "the fake is gone\n";
-    }
-
-    return $bytes;
-}
-
 sub bulk { return '$' . length($_[0]) . "\r\n$_[0]\r\n" }
 
-# numbers as the scripts reply them
+# reply NUMBER...: the bytes of a reply of the scripts
 sub reply { return bulk(SlidewinRedis::packed(@_)) }
 
 
@@ -238,9 +179,8 @@ sub _accepts { return $_[0]->_hook('accept') // 1 }
 
 sub _command {
     my ($self) = @_;
-    my $bytes = eval { SlidewinFake::_exactly($self->{control}, 4) } // return;
-    my ($verb, $value) = @{Storable::thaw(
-        SlidewinFake::_exactly($self->{control}, unpack 'N', $bytes))};
+    my $order = SlidewinProcess::next_order($self->{control}) // return;
+    my ($verb, $value) = @$order;
     my $answer = 1;
 
     if ($verb eq 'mode') {
@@ -269,7 +209,7 @@ sub _command {
         }
     }
 
-    syswrite $self->{control}, pack 'N/a*', Storable::freeze([$answer]);
+    SlidewinProcess::answer($self->{control}, $answer);
 
     return 1;
 }
@@ -306,10 +246,10 @@ package SlidewinFake::Connection;
 use strict;
 use warnings;
 
-# the number of a check on this connection, from 1
+# the number of the latest check on this connection, from 1
 sub nth { return $_[0]{checks} }
 
-# what is sent, in order; each not before the one in front of it
+# Sending: all of it goes out in order, each after what was queued before it.
 sub send { return $_[0]->_queue(bytes => $_[1]) }
 
 sub trickle {
@@ -323,7 +263,7 @@ sub trickle {
     return;
 }
 
-# a text N times, without holding it N times
+# repeat TEXT, N: N times, without N times the memory
 sub repeat { return $_[0]->_queue(bytes => $_[1], times => $_[2]) }
 
 sub pause {
@@ -340,11 +280,11 @@ sub fin { return $_[0]->_queue(fin => 1) }
 
 sub rst { return $_[0]->_queue(rst => 1) }
 
-# says nothing more, and hears nothing, but stays
+# ignores all that comes, and stays open
 sub mute { $_[0]{mute} = 1; return }
 
-# Answers neither this nor what comes after it, whatever that is, before it is
-# released: a Redis answers in order.
+# hold COMMAND: replies neither to this command nor to later ones before
+# release(): a Redis replies in order
 sub hold { push @{$_[0]{held}}, $_[1]; return }
 
 sub _queue {
@@ -495,23 +435,24 @@ sub _obey {
         return $code->($self, $command);
     }
 
-    my $greet = $server->_hook('greet');
-    return if $greet && $greet->($self, $command);
+    my $hook = $server->_hook('command');
+    return if $hook && $hook->($self, $command);
 
-    $self->greet($command);
+    $self->_reply($command);
 
     return;
 }
 
+# honest COMMAND: sends the true reply
 sub honest {
     my ($self, $command) = @_;
 
-    return $self->greet($command) if $command->[0] !~ /^EVAL/i;
+    return $self->_reply($command) if $command->[0] !~ /^EVAL/i;
 
     return $self->send($self->answer($command));
 }
 
-sub greet {
+sub _reply {
     my ($self, $command) = @_;
     my $verb = uc $command->[0];
 
@@ -534,6 +475,7 @@ sub greet {
     return;
 }
 
+# answer COMMAND: the bytes of the true reply to a check
 sub answer {
     my ($self, $command) = @_;
     my $bytes = SlidewinFake::reply($self->take($command));
@@ -543,7 +485,7 @@ sub answer {
     return $bytes;
 }
 
-# as though it had never heard of the clients of a command
+# forget COMMAND: all that is counted for the clients of the command
 sub forget {
     my ($self, $command) = @_;
     my (undef, undef, $n, @rest) = @$command;
@@ -553,14 +495,14 @@ sub forget {
     return;
 }
 
-# N numbers of an argument, from an offset on
+# _numbers ARGUMENT, OFFSET, N
 sub _numbers {
     my ($argument, $offset, $n) = @_;
 
     return SlidewinRedis::numbers(substr $argument, $offset, 7 * $n);
 }
 
-# Takes the units of that time from what take() has counted.
+# give_back COMMAND: takes back units that take() has counted at that time
 sub give_back {
     my ($self, $command) = @_;
     my (undef, undef, $n, @keys) = @$command;
@@ -583,8 +525,8 @@ sub give_back {
     return $self->send(SlidewinFake::reply($number, $now));
 }
 
-# The numbers of an honest answer. Knows l, f, and c that never sees a second
-# window.
+# take COMMAND: the numbers of a true reply. It knows the algorithms log and
+# fixed, and counter within one window.
 sub take {
     my ($self, $command) = @_;
     my (undef, undef, $n, @keys) = @$command;

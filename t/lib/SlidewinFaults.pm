@@ -1,9 +1,9 @@
 package SlidewinFaults;
 
-# An nginx whose Redis is not well: a policy for each on_error, and what a suite
-# says of their answers. /local, /open and /closed take two requests an hour of
-# the client in ?k=, /well takes any number. A connection may take its time to
-# be made, unless the suite says how long.
+# An nginx whose Redis fails: a zone for each on_error, and the assertions about
+# what their requests get. /local, /open and /closed admit two requests an hour
+# of the client in ?k=, /well_MODE any number. connect_timeout is long unless
+# the suite sets it, so that a busy machine is not taken for a failure.
 
 use strict;
 use warnings;
@@ -26,8 +26,8 @@ our $DECIDED = '200 PASSED redis, 200 PASSED redis, 429 REJECTED redis retry';
 
 my $fresh = 0;
 
-# start(url => URL, redis => PARAMETERS, apart => 1, ...): apart gives each
-# on_error a connection of its own, so that one's failures are not another's.
+# start(url => URL, redis => PARAMETERS, apart => 1, ...): with apart each
+# on_error has a slidewin_redis, a connection and a breaker of its own.
 sub start {
     my ($class, %options) = @_;
     my $params = $options{redis} // 'timeout=2s';
@@ -75,10 +75,10 @@ sub nginx { return $_[0]{nginx} }
 
 sub client { return $_[0]{client} }
 
-# a client nobody has seen
+# a client that has made no request yet
 sub fresh { return 'c' . ++$fresh }
 
-# on one connection, for as long as it lasts
+# a request, on one connection for as long as that lasts
 sub get {
     my ($self, $uri) = @_;
 
@@ -87,8 +87,8 @@ sub get {
     return $self->{client}->get($uri);
 }
 
-# "200 PASSED redis", and "retry" if the answer says when
-sub told {
+# summary ANSWER: "200 PASSED redis", and "retry" if it has Retry-After
+sub summary {
     my ($answer) = @_;
     my $header = $answer->{header};
 
@@ -97,17 +97,19 @@ sub told {
         defined $header->{'retry-after'} ? 'retry' : ();
 }
 
-# ms the checks took
+# how many ms the checks took
 sub latencies { return map { $_->{header}{'x-latency'} } @_ }
 
-# ask MODE, CLIENT, N: the answers, told
+# ask MODE, CLIENT, N: the summaries of N answers
 sub ask {
     my ($self, $mode, $client, $n) = @_;
 
-    return join ', ', map { told($self->get("/$mode?k=$client")) } 1 .. $n // 3;
+    return join ', ', map { summary($self->get("/$mode?k=$client")) }
+                      1 .. $n // 3;
 }
 
-# What a client of each on_error gets: by on_error, or by Redis.
+# Asserts that on_error decides for a client in each mode; decides() that Redis
+# does.
 sub fails {
     my ($self, $name, $client) = @_;
 
@@ -134,8 +136,8 @@ sub decides {
     return;
 }
 
-# until Redis is asked and answers, on all connections there are
-sub well {
+# whether Redis answers a check within some seconds, on every connection
+sub redis_answers {
     my ($self, $seconds) = @_;
 
     for my $mode (@{$self->{wells}}) {
@@ -148,18 +150,18 @@ sub well {
     return 1;
 }
 
-# It is well again, and that shows in every mode.
+# Asserts that Redis answers again, and decides in every mode.
 sub recovers {
     my ($self, $name) = @_;
 
-    Test::More::ok($self->well, "$name: Redis is asked again");
+    Test::More::ok($self->redis_answers, "$name: Redis is asked again");
     $self->decides("$name, later");
 
     return;
 }
 
-# Takes down what must not change; while all is well.
-sub note {
+# Remembers the workers and their descriptors, for ends_clean().
+sub remember_workers {
     my ($self) = @_;
     my @workers = $self->{nginx}->workers;
 
@@ -169,8 +171,9 @@ sub note {
     return;
 }
 
-# Same workers, no descriptor more, a log without alerts; ends it.
-sub clean {
+# Asserts that the workers are the same, hold no more descriptors, and that the
+# log has no alert; ends nginx.
+sub ends_clean {
     my ($self, $name) = @_;
     my $nginx = $self->{nginx};
     my @workers = $nginx->workers;
@@ -191,8 +194,8 @@ sub clean {
     return;
 }
 
-# lines of the log about Redis, from the worker or from all
-sub lines {
+# log_lines PATTERN: how many lines of the log say this about Redis
+sub log_lines {
     my ($self, $pattern) = @_;
 
     return scalar $self->{nginx}->errors(qr/slidewin redis "[^"]+" $pattern/);

@@ -1,17 +1,15 @@
 package SlidewinNginx;
 
 # A real nginx, master and workers, for suites that reload it, signal it, kill
-# its workers or come to it with many clients at once. It listens on a unix
-# socket, so suites that run side by side cannot meet on a port.
+# its workers or have many clients at once. It listens on a unix socket, so that
+# suites which run side by side cannot use the same port.
 
 use strict;
 use warnings;
 
-use Cwd ();
-use File::Path ();
-use File::Temp ();
 use IO::Socket::UNIX ();
 use POSIX ();
+use SlidewinProcess ();
 use Storable ();
 use Test::More ();
 use Time::HiRes ();
@@ -19,23 +17,7 @@ use Time::HiRes ();
 # Errors no suite expects unless it says so.
 my $bad = qr/\[(?:alert|crit|emerg)\]|open socket.* left/;
 
-my (@running, @processes);
-
-$SIG{TERM} = $SIG{INT} = $SIG{HUP} = sub { exit 1 };
-$SIG{PIPE} = 'IGNORE';
-
-END {
-    my $rc = $?;
-    local ($@, $!);
-    # a second signal must not cut this short
-    local $SIG{TERM} = local $SIG{INT} = local $SIG{HUP} = 'IGNORE';
-    kill 'KILL', map { $_->[1] } grep { $_->[0] == $$ } @processes;
-    my @mine = grep { $_->{owner} == $$ } @running;
-    # a suite that ends early has not looked at them
-    Test::More::diag($_->errors(qr/\[alert\]/)) for $rc ? @mine : ();
-    $_->_kill for @mine;
-    $? = $rc;
-}
+our @ISA = ('SlidewinProcess');
 
 sub binary { return $ENV{TEST_NGINX_BINARY} || 'nginx' }
 
@@ -53,7 +35,7 @@ sub asan { return _options() =~ /-fsanitize=\S*address/ }
 
 sub debug { return _options() =~ /--with-debug/ }
 
-# How much longer things may take than in a build for users.
+# By how much the sanitizers slow things down: a factor for time limits.
 sub patience { return asan() ? 5 : 1 }
 
 sub now { return Time::HiRes::clock_gettime(Time::HiRes::CLOCK_MONOTONIC()) }
@@ -74,32 +56,23 @@ sub until_true {
 }
 
 # start(http => TEXT, server => TEXT, ...): http goes into http{}, server into
-# the only server{}, where /free is a location without a limit. Every answer
-# tells the worker and the module's variables in X-... fields. Or http_block =>
-# TEXT: an http{} of the suite's own; or rest => TEXT: that and events{}.
+# the only server{}, where /free is a location without a limit. Every response
+# has the worker and the module's variables in X-... fields. Instead of both,
+# http_block => TEXT is a whole http{}, and rest => TEXT that with its events{}.
 sub start {
     my ($class, %conf) = @_;
 
-    mkdir 't' unless -d 't';
-
     my $self = bless {
-        owner => $$,
         conf => {
             workers => 1, connections => 1024, daemon => 'on',
             master => 'on', main => '', http => '', server => '',
             module => 1, %conf,
         },
-        # where build.sh looks for an nginx that a cut suite left behind
-        root => File::Temp::tempdir('servroot_XXXXXX',
-                                    DIR => Cwd::getcwd() . '/t'),
-        sockets => File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1),
     }, $class;
 
-    # the worker may be another user
-    chmod 0755, $self->{root}, $self->{sockets};
-
+    $self->make_directories('servroot');
     mkdir "$self->{root}/logs";
-    push @running, $self;
+    $self->register;
 
     $self->configure;
     $self->_spawn;
@@ -177,16 +150,14 @@ END
 sub _spawn {
     my ($self) = @_;
     my $root = $self->{root};
-    my $pid = fork // die "fork: $!";
-
-    if ($pid == 0) {
+    my $pid = SlidewinProcess::spawn(sub {
         $ENV{$_} = $self->{conf}{env}{$_} for keys %{$self->{conf}{env}};
         open STDOUT, '>>', "$root/logs/output";
         open STDERR, '>&', \*STDOUT;
         exec binary(), '-p', "$root/", '-c', "$root/nginx.conf",
              '-e', "$root/logs/error.log"
             or POSIX::_exit(127);
-    }
+    });
 
     if ($self->{conf}{daemon} eq 'on') {
         gone($pid, 30 * patience()) and return;
@@ -210,10 +181,11 @@ sub _ready {
     return defined IO::Socket::UNIX->new(Peer => $self->path);
 }
 
-# Of the process whose pid file it is; after USR2 that is the new one.
+# The pid in the pid file, if that process lives; after USR2 that is the new
+# one.
 sub master {
     my ($self) = @_;
-    my $pid = _slurp("$self->{root}/logs/nginx.pid");
+    my $pid = slurp("$self->{root}/logs/nginx.pid");
 
     return $pid =~ /^(\d+)\n/ && alive($1) ? $1 : undef;
 }
@@ -221,7 +193,7 @@ sub master {
 sub alive {
     my ($pid) = @_;
 
-    return _slurp("/proc/$pid/stat") =~ /.*\) [^ZX]/s;
+    return slurp("/proc/$pid/stat") =~ /.*\) [^ZX]/s;
 }
 
 sub gone {
@@ -233,15 +205,27 @@ sub gone {
     }, $seconds);
 }
 
-# All of them: soon, if there is nothing to wait for.
+# all_gone PID...: whether all of them end soon
 sub all_gone { return !grep { !gone($_, 5 * patience()) } @_ }
+
+# halt PID...: stops processes, which kill 'CONT' wakes; they have stopped when
+# this returns.
+sub halt {
+    my (@pids) = @_;
+
+    kill 'STOP', @pids;
+
+    return until_true(sub {
+        !grep { slurp("/proc/$_/stat") !~ /.*\) T/s } @pids;
+    }, 5 * patience());
+}
 
 # Workers that take requests, not those that are leaving.
 sub workers {
     my ($self, $master) = @_;
 
     return grep {
-        _slurp("/proc/$_/cmdline") =~ /^nginx: worker process(?! is)/
+        slurp("/proc/$_/cmdline") =~ /^nginx: worker process(?! is)/
     } children($master // $self->master // return);
 }
 
@@ -249,11 +233,11 @@ sub children {
     my ($parent) = @_;
     my $list = "/proc/$parent/task/$parent/children";
 
-    return split ' ', _slurp($list) if -e $list;
+    return split ' ', slurp($list) if -e $list;
 
     opendir my $dir, '/proc' or die "/proc: $!";
     return grep {
-        /^\d+$/ && _slurp("/proc/$_/stat") =~ /.*\) \S $parent /s
+        /^\d+$/ && slurp("/proc/$_/stat") =~ /.*\) \S $parent /s
     } readdir $dir;
 }
 
@@ -282,10 +266,10 @@ sub reload {
     return @old;
 }
 
-sub error_log { return _slurp("$_[0]{root}/logs/error.log") }
+sub error_log { return slurp("$_[0]{root}/logs/error.log") }
 
-# What nginx or a sanitizer said before or beside its log.
-sub output { return _slurp("$_[0]{root}/logs/output") }
+# What nginx or a sanitizer wrote to stdout and stderr.
+sub output { return slurp("$_[0]{root}/logs/output") }
 
 sub errors {
     my ($self, $pattern) = @_;
@@ -293,7 +277,7 @@ sub errors {
     return grep { /$pattern/ } split /^/, $self->error_log;
 }
 
-# Until the log has such a line.
+# logged PATTERN, SECONDS: whether such a line comes to the log
 sub logged {
     my ($self, $pattern, $seconds) = @_;
 
@@ -304,8 +288,18 @@ sub logged {
 sub rss {
     my ($pid) = @_;
 
-    return (split ' ', _slurp("/proc/$pid/statm"))[1]
+    return (split ' ', slurp("/proc/$pid/statm"))[1]
            * POSIX::sysconf(POSIX::_SC_PAGESIZE()) / 1024;
+}
+
+# memory PID, NAME: in KB; VmHWM is the most that was ever resident, VmSize what
+# is mapped
+sub memory {
+    my ($pid, $name) = @_;
+    my ($kb) = slurp("/proc/$pid/status") =~ /^\Q$name\E:\s+(\d+) kB/m
+        or die "no $name of $pid";
+
+    return $kb;
 }
 
 sub fds {
@@ -315,8 +309,8 @@ sub fds {
     return scalar grep { !/^\./ } readdir $dir;
 }
 
-# stop(signal => NAME, allow => PATTERN): ends it and tests that the log has
-# nothing unexpected.
+# stop(signal => NAME, allow => PATTERN): ends nginx, and asserts that it ends
+# and that its log has no unexpected error.
 sub stop {
     my ($self, %how) = @_;
     my $master = $self->master;
@@ -350,21 +344,32 @@ sub _kill {
         }
     }
 
-    @running = grep { $_ != $self } @running;
-    File::Path::remove_tree($self->{root}, $self->{sockets});
+    $self->forget;
+    $self->remove_directories;
 
     return;
 }
 
-sub _slurp {
+sub finish {
+    my ($self, $rc) = @_;
+
+    # a suite that ends early has not looked at them
+    Test::More::diag($self->errors(qr/\[alert\]/)) if $rc;
+    $self->_kill;
+
+    return;
+}
+
+# slurp PATH: what is in a file, '' if there is none
+sub slurp {
     open my $file, '<', $_[0] or return '';
     local $/;
     return <$file> // '';
 }
 
 
-# Clients. An answer is { status, header => {}, body }; status 0 stands for a
-# connection that ended before an answer, -1 for one that gave none in time.
+# Clients. An answer is { status, header => {}, body }. Status 0: the connection
+# was closed before an answer; -1: no answer came in time.
 
 sub client {
     my ($self, %options) = @_;
@@ -378,7 +383,8 @@ sub get {
     return $self->client->get(@request);
 }
 
-# one that has asked, and waits for the answer as long as it takes
+# asks URI: a client that has sent the request, and waits a minute for the
+# answer
 sub asks {
     my ($self, $uri) = @_;
     my $client = $self->client(timeout => 60);
@@ -388,8 +394,8 @@ sub asks {
     return $client;
 }
 
-# until so many requests are in progress, that of the question, to a /status of
-# stub_status, not
+# busy N: whether it comes about that N requests are in progress, besides the
+# one to /status, a location of stub_status, that asks
 sub busy {
     my ($self, $n) = @_;
 
@@ -405,8 +411,8 @@ sub status {
     return map { $client->get($uri)->{status} } 1 .. $times // 1;
 }
 
-# client_of PID: a kept-alive connection to that worker. The others are stopped
-# meanwhile, so that they do not take it.
+# client_of PID: a kept-alive connection to that worker. The other workers are
+# stopped meanwhile, so that they do not accept it.
 sub client_of {
     my ($self, $pid) = @_;
 
@@ -417,10 +423,7 @@ sub clients_of {
     my ($self, $pid, $n) = @_;
     my @others = grep { $_ != $pid } $self->workers;
 
-    kill 'STOP', @others;
-    until_true(sub {
-        !grep { _slurp("/proc/$_/stat") !~ /.*\) T/s } @others;
-    }, 5);
+    halt(@others);
 
     my @clients = map {
         my $client = $self->client;
@@ -451,40 +454,28 @@ sub clients {
     return @clients;
 }
 
-# together CODE, ARGUMENTS...: a process for each argument, all let go at the
-# same moment; returns what the code returned, references in their order.
+# together CODE, ARGUMENTS...: runs the code in a process for each argument, all
+# from the same moment on; returns what the code returned, in their order.
 sub together {
     my ($self, $code, @arguments) = @_;
-    my (@readers, @pids);
+    my (@readers, @processes);
 
     pipe my $wait, my $go or die "pipe: $!";
 
     for my $argument (@arguments) {
         pipe my $reader, my $writer or die "pipe: $!";
-        my $pid = fork // die "fork: $!";
 
-        if ($pid == 0) {
-            eval {
-                local $SIG{TERM} = local $SIG{INT} = 'DEFAULT';
-                # not for ever, should the suite be gone
-                alarm 600;
-                close $reader;
-                close $go;
-                sysread $wait, my $byte, 1;
-                my $result = $code->($argument);
-                print $writer Storable::freeze(ref $result ? $result
-                                                           : \$result);
-                close $writer;
-                POSIX::_exit(0);
-            };
-            print {*STDERR} $@;
-            POSIX::_exit(1);
-        }
+        push @processes, SlidewinProcess->start(sub {
+            close $reader;
+            close $go;
+            sysread $wait, my $byte, 1;
+            my $result = $code->($argument);
+            print $writer Storable::freeze(ref $result ? $result : \$result);
+            close $writer;
+        });
 
         close $writer;
         push @readers, $reader;
-        push @pids, $pid;
-        push @processes, [$$, $pid];
     }
 
     close $wait;
@@ -497,15 +488,13 @@ sub together {
         ref $result eq 'SCALAR' ? $$result : $result;
     } @readers;
 
-    waitpid $_, 0 for @pids;
-    @processes = grep { $_->[0] != $$ } @processes;
+    $_->wait for @processes;
 
     return @results;
 }
 
-# burst CLIENTS, URIS: what each client is to ask lies before the workers when
-# they begin, so that they are as busy and as parallel as they can be. Returns
-# the answers.
+# burst CLIENTS, URIS: all requests are in the sockets before the workers, which
+# are stopped meanwhile, read the first. Returns the answers.
 sub burst {
     my ($self, $clients, $uris) = @_;
     my @workers = $self->workers;
@@ -585,7 +574,7 @@ sub write {
     return 1;
 }
 
-# statuses URI...: all on their way at once, in batches that fit the socket.
+# statuses URI...: pipelined, in batches that fit the socket.
 sub statuses {
     my ($self, @uris) = @_;
     my @statuses;
@@ -598,9 +587,9 @@ sub statuses {
     return @statuses;
 }
 
-# flood URI...: as statuses, without a look at the answers, so that the worker
-# has more to do than the client; for batches that fit the socket. Whether all
-# were answered.
+# flood URI...: as statuses, but the answers are only counted, so that the
+# worker has more to do than the client; for batches that fit the socket.
+# Whether all were answered.
 sub flood {
     my ($self, @uris) = @_;
     my $text = $self->{texts}{"@uris"} //= join '', map { _text($_) } @uris;

@@ -1,26 +1,18 @@
 package SlidewinPeer;
 
-# The programs of t/lib/peers: real servers and clients of protocols that nginx
-# passes on, in Python, with the libraries that Debian packages. A server ends
-# with its standard input, so that none outlives its suite.
+# The programs of t/lib/peers: real servers and clients of the protocols that
+# nginx proxies, in Python, with libraries that Debian packages. A server ends
+# when its standard input does, so that none outlives its suite.
 
 use strict;
 use warnings;
 
 use JSON::PP ();
 use POSIX ();
-use SlidewinExample ();
 use SlidewinNginx ();
+use SlidewinProcess ();
 
-my @running;
-
-END {
-    my $rc = $?;
-    local ($@, $!);
-    my @mine = grep { $_->{owner} == $$ } @running;
-    $_->stop for @mine;
-    $? = $rc;
-}
+our @ISA = ('SlidewinProcess');
 
 sub _command {
     my ($program, @arguments) = @_;
@@ -33,23 +25,20 @@ sub _command {
 # serve PROGRAM, ARGUMENTS: a server that listens when this returns
 sub serve {
     my ($class, $program, @arguments) = @_;
-    my $address = SlidewinExample::address();
-    my $self = bless { owner => $$, address => $address }, $class;
+    my $address = SlidewinProcess::own_address();
+    my $self = bless { address => $address }, $class;
 
     pipe my $input, $self->{input} or die "pipe: $!";
     pipe $self->{output}, my $output or die "pipe: $!";
 
-    $self->{pid} = fork // die "fork: $!";
-
-    if ($self->{pid} == 0) {
+    $self->{pid} = SlidewinProcess::spawn(sub {
         close $self->{input};
         open STDIN, '<&', $input;
         open STDOUT, '>&', $output;
         exec _command($program, 'server', $address, @arguments)
             or POSIX::_exit(127);
-    }
-
-    push @running, $self;
+    });
+    $self->register;
     close $input;
     close $output;
 
@@ -62,7 +51,7 @@ sub serve {
 
 sub address { return $_[0]{address} }
 
-# tell LINE: what the server has to say to it, decoded
+# tell LINE: the JSON that the server answers, decoded
 sub tell {
     my ($self, $line) = @_;
 
@@ -72,7 +61,7 @@ sub tell {
     return JSON::PP::decode_json($answer);
 }
 
-# ends it, and returns the lines it has printed
+# ends the server; returns the lines that it has printed
 sub stop {
     my ($self) = @_;
     my $pid = delete $self->{pid} // return;
@@ -80,7 +69,7 @@ sub stop {
     close $self->{input};
     SlidewinNginx::gone($pid, 10) or kill 'KILL', $pid;
     waitpid $pid, 0;
-    @running = grep { $_ != $self } @running;
+    $self->forget;
 
     my @lines = readline $self->{output};
     chomp @lines;
@@ -88,7 +77,8 @@ sub stop {
     return @lines;
 }
 
-# ask PROGRAM, ARGUMENTS: a client; the lines it prints, decoded
+# ask PROGRAM, ARGUMENTS: runs a client; the JSON of each line it prints,
+# decoded
 sub ask {
     my ($program, @arguments) = @_;
 

@@ -1,31 +1,20 @@
 package SlidewinProxy;
 
-# The way to a server on the loopback, as narrow and as slow as it is told. What
-# may not pass stays where it is, so that the sender has no room any more.
+# A way to a server on the loopback that can be made narrow or closed. Bytes
+# that may not pass are not read, so that the buffers of the sender fill up.
 
 use strict;
 use warnings;
 
 use IO::Socket::INET ();
-use POSIX ();
-use SlidewinNginx ();
+use SlidewinProcess ();
 use Socket ();
-use Storable ();
 
-my @running;
+our @ISA = ('SlidewinProcess');
 
-END {
-    my $rc = $?;
-    local ($@, $!);
-    local $SIG{TERM} = local $SIG{INT} = local $SIG{HUP} = 'IGNORE';
-    my @left = grep { $_->{owner} == $$ } @running;
-    $_->stop for @left;
-    $? = $rc;
-}
-
-# start(PORT, up => {}, down => {}): up is from the client to the server. Of
-# each way, chunk is how many bytes go at a time, and most how many may still
-# go.
+# start(PORT, up => {}, down => {}): up is from the client to the server. Each
+# direction has chunk, how many bytes pass at a time, and most, how many may
+# still pass.
 sub start {
     my ($class, $port, %ways) = @_;
 
@@ -33,89 +22,29 @@ sub start {
         LocalAddr => '127.0.0.1', Listen => 128)
         or die "listen: $!";
 
-    # the system would keep megabytes for a fast peer so near
+    # or the system would buffer megabytes on the loopback
     $listener->setsockopt(Socket::SOL_SOCKET(), Socket::SO_RCVBUF(), 4096);
     $listener->setsockopt(Socket::IPPROTO_TCP(), Socket::TCP_MAXSEG(), 536);
 
-    socketpair my $ours, my $theirs, Socket::AF_UNIX(),
-               Socket::SOCK_STREAM(), Socket::PF_UNSPEC()
-        or die "socketpair: $!";
+    my $self = bless { port => $listener->sockport }, $class;
 
-    my $self = bless {
-        owner => $$, port => $listener->sockport, control => $ours,
-    }, $class;
-
-    my $pid = fork // die "fork: $!";
-
-    if ($pid == 0) {
-        $SIG{$_} = 'DEFAULT' for qw(TERM INT HUP);
-        close $ours;
-        eval {
-            _run({ listener => $listener, control => $theirs, port => $port,
-                   up => {}, down => {}, %ways, ends => [],
-                   stats => { accepts => 0, up => 0, down => 0,
-                              heard => '' } });
-        };
-        print {*STDERR} $@ if $@;
-        POSIX::_exit($@ ? 1 : 0);
-    }
-
-    $self->{pid} = $pid;
-    push @running, $self;
-
-    return $self;
+    return $self->launch(sub {
+        _run({ listener => $listener, control => $_[0], port => $port,
+               up => {}, down => {}, %ways, ends => [],
+               stats => { accepts => 0, up => 0, down => 0, heard => '' } });
+    });
 }
 
 sub port { return $_[0]{port} }
 
-# in force when this returns
-sub up { my ($self, %way) = @_; $self->_ask(up => \%way); return }
+# new values for a direction, in force when this returns
+sub up { my ($self, %way) = @_; $self->order(up => \%way); return }
 
-sub down { my ($self, %way) = @_; $self->_ask(down => \%way); return }
+sub down { my ($self, %way) = @_; $self->order(down => \%way); return }
 
-# { accepts, bytes that went up and down, heard: the first of those up }
-sub stats { return $_[0]->_ask('stats') }
-
-sub stop {
-    my ($self) = @_;
-    my $pid = delete $self->{pid} // return;
-
-    kill 'KILL', $pid;
-    waitpid $pid, 0;
-    close $self->{control};
-    @running = grep { $_ != $self } @running;
-
-    return;
-}
-
-sub _ask {
-    my ($self, @question) = @_;
-
-    _tell($self->{control}, \@question);
-
-    return _told($self->{control})->[0];
-}
-
-sub _tell { syswrite $_[0], pack 'N/a*', Storable::freeze($_[1]); return }
-
-sub _told {
-    my ($socket) = @_;
-    my $length = unpack 'N', _exactly($socket, 4);
-
-    return Storable::thaw(_exactly($socket, $length));
-}
-
-sub _exactly {
-    my ($socket, $n) = @_;
-    my $bytes = '';
-
-    while (length $bytes < $n) {
-        sysread $socket, $bytes, $n - length $bytes, length $bytes
-            or die "the other side is gone\n";
-    }
-
-    return $bytes;
-}
+# { accepts, up, down, heard }: bytes that went up and down, and the first of
+# those that went up
+sub stats { return $_[0]->order('stats') }
 
 sub _run {
     my ($self) = @_;
@@ -139,11 +68,12 @@ sub _run {
         select $read, $write, undef, undef;
 
         if (vec $read, fileno $self->{control}, 1) {
-            my $told = eval { _told($self->{control}) } // return;
-            my ($verb, $value) = @$told;
+            my $order = SlidewinProcess::next_order($self->{control})
+                        // return;
+            my ($verb, $value) = @$order;
 
             $self->{$verb} = $value if $value;
-            _tell($self->{control}, [$self->{stats}]);
+            SlidewinProcess::answer($self->{control}, $self->{stats});
         }
 
         _accept($self) if vec $read, fileno $self->{listener}, 1;
@@ -208,7 +138,7 @@ sub _write {
 
     return if !defined $n && $!{EAGAIN};
 
-    # it is gone, but what it has said is still to be passed on
+    # the receiver has closed; what it sent before is still passed on
     $n //= length $end->{buffer};
 
     $self->{stats}{$end->{way}} += $n;

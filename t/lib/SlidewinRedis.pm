@@ -1,8 +1,8 @@
 package SlidewinRedis;
 
-# A real Redis (or Valkey) for a suite: on a free port of the loopback and on a
-# unix socket, without persistence, ended with the suite. A machine without a
-# redis-server fails the suite.
+# A real Redis (or Valkey): on a free port of the loopback and on a unix socket,
+# without persistence, ended with the suite. Without a redis-server on the
+# machine the suite fails.
 
 use strict;
 use warnings;
@@ -10,48 +10,28 @@ use warnings;
 use Cwd ();
 use Fcntl ();
 use File::Basename ();
-use File::Path ();
 use File::Spec ();
-use File::Temp ();
 use IO::Socket::INET ();
 use POSIX ();
 use SlidewinNginx ();
+use SlidewinProcess ();
 
-my @running;
+our @ISA = ('SlidewinProcess');
 
-END {
-    my $rc = $?;
-    local ($@, $!);
-    local $SIG{TERM} = local $SIG{INT} = local $SIG{HUP} = 'IGNORE';
-    my @left = grep { $_->{owner} == $$ } @running;
-    $_->remove for @left;
-    $? = $rc;
-}
-
-# start(args => [...], conf => TEXT, binary => PATH, env => {}, port => N, tls =>
-# [...], unready => 1): args are options of redis-server, "--maxmemory", "2mb",
-# conf is a file of its own that it may change; with those of tls the port is
-# one of TLS. Returns when it answers, unless it is not expected to (unready).
+# start(args => [...], conf => TEXT, binary => PATH, env => {}, port => N, tls
+# => [...], unready => 1): args are options of redis-server, as "--maxmemory",
+# "2mb"; conf is the text of a configuration file, which Redis may change; tls
+# has options that make the port one of TLS. Returns when Redis answers or, with
+# unready, when it has its socket.
 sub start {
     my ($class, %options) = @_;
 
-    mkdir 't' unless -d 't';
-
     my $self = bless {
-        owner => $$,
-        binary => 'redis-server',
-        args => [],
-        env => {},
-        %options,
-        # where build.sh looks for what a cut suite left behind
-        root => File::Temp::tempdir('redis_XXXXXX',
-                                    DIR => Cwd::getcwd() . '/t'),
-        sockets => File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1),
+        binary => 'redis-server', args => [], env => {}, %options,
     }, $class;
 
-    # nginx's workers may be another user
-    chmod 0755, $self->{root}, $self->{sockets};
-    push @running, $self;
+    $self->make_directories('redis');
+    $self->register;
 
     if (defined $self->{conf}) {
         open my $file, '>', "$self->{root}/conf" or die "conf: $!";
@@ -59,7 +39,7 @@ sub start {
         close $file;
     }
 
-    # somebody else may take the port before it does
+    # another process may take the port first
     for (1 .. 5) {
         $self->{port} = $options{port} // free_port();
         return $self if $self->run;
@@ -68,7 +48,7 @@ sub start {
     die "$self->{binary} did not start:\n" . $self->log;
 }
 
-# of the project
+# the directory of the project
 sub root { return Cwd::realpath(File::Basename::dirname(__FILE__) . '/../..') }
 
 # The servers the scripts must run on: Redis always, Valkey where there is one.
@@ -78,8 +58,8 @@ sub engines {
     return ('redis-server', -x $valkey ? $valkey : ());
 }
 
-# All scripts, and those that take from one policy of an algorithm, given by its
-# letter: they must agree, the last is the one the module uses.
+# All scripts; and those that can take from a single zone of an algorithm, given
+# by its letter: they must agree, the last is the one the module uses.
 sub scripts { return qw(take take_pair take_log take_strict give_back) }
 
 sub takes {
@@ -108,7 +88,8 @@ sub script {
     return $scripts{$name} // die "no script $name\n";
 }
 
-# The same for a server whose clock says what the caller does.
+# script_at(NAME): the same, with the time that the caller sends instead of the
+# clock of the server
 sub script_at {
     my ($name) = @_;
 
@@ -126,12 +107,13 @@ sub packed {
     return join '', map { /^[a-z]$/ ? $_ : substr pack('q<', $_), 0, 7 } @_;
 }
 
-# and as they give them
+# and as they return them
 sub numbers { return map { unpack 'Q<', "$_\0" } unpack '(a7)*', $_[0] }
 
-# free_port(OFFSET...): a port nobody listens on, nor so far above it. It is
-# this suite's to its end, also while nobody is there: it is none of those that
-# the system gives away, and is locked as Test::Nginx locks its own.
+# free_port(OFFSET...): a port on which no process listens, and which has such
+# ports at these offsets above it. It stays with this suite to its end, also
+# while its server is down: it is none of those that the system gives away, and
+# is locked as Test::Nginx locks its own.
 my @locks;
 my $turn = $$;
 
@@ -170,8 +152,8 @@ sub _is_free {
                                  Listen => 1, ReuseAddr => 1);
 }
 
-# run(args...): starts it again, after kill or stop, on the same port and
-# socket; whether it answers.
+# run(args...): starts the server, also again after kill() or stop(), on the
+# same port and socket; whether it answers.
 sub run {
     my ($self, @more) = @_;
     my @command = (
@@ -189,11 +171,9 @@ sub run {
     delete $self->{client};
     unlink $self->path;
 
-    my $pid = fork // die "fork: $!";
-
-    if ($pid == 0) {
+    my $pid = $self->{pid} = SlidewinProcess::spawn(sub {
         $ENV{$_} = $self->{env}{$_} for keys %{$self->{env}};
-        # a sanitizer of nginx is not for others
+        # those are for nginx
         delete @ENV{qw(ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS)};
         open STDIN, '<', '/dev/null';
         open STDOUT, '>>', "$self->{root}/log";
@@ -201,9 +181,7 @@ sub run {
         { no warnings; exec @command }
         print "$command[0]: $!\n";
         POSIX::_exit(127);
-    }
-
-    $self->{pid} = $pid;
+    });
 
     my $end = SlidewinNginx::now() + 20;
     while (SlidewinNginx::now() < $end) {
@@ -234,7 +212,7 @@ sub url {
 
 sub unix_url { return 'unix:' . $_[0]->path }
 
-sub log { return SlidewinNginx::_slurp("$_[0]{root}/log") }
+sub log { return SlidewinNginx::slurp("$_[0]{root}/log") }
 
 sub version {
     my ($self) = @_;
@@ -244,7 +222,7 @@ sub version {
          : $text =~ /^redis_version:(\S+)/m ? "Redis $1" : 'unknown';
 }
 
-# a connection of its own
+# a new connection
 sub client { return SlidewinRedis::Client->new($_[0]->path) }
 
 # A status or bulk string and a number are scalars, nil is undef, an array is a
@@ -276,7 +254,8 @@ sub command {
 
 sub is_error { return ref $_[0] eq 'SlidewinRedis::Error' }
 
-# how often a command was called, by INFO commandstats, and its usec
+# calls COMMAND: how often it was called and the microseconds that took, by INFO
+# commandstats
 sub calls {
     my ($self, $command) = @_;
     my $text = $self->command('INFO', 'commandstats');
@@ -287,21 +266,16 @@ sub calls {
     return wantarray ? ($1, $2) : $1;
 }
 
-# STOP, CONT, KILL ...; a stopped one has stopped when this returns
+# signal NAME: after STOP the server has stopped when this returns
 sub signal {
     my ($self, $signal) = @_;
     my $pid = $self->{pid} // return 0;
 
-    kill $signal, $pid or return 0;
-
-    SlidewinNginx::until_true(sub {
-        SlidewinNginx::_slurp("/proc/$pid/stat") =~ /.*\) T/s;
-    }, 5) if $signal eq 'STOP';
-
-    return 1;
+    return SlidewinNginx::halt($pid) if $signal eq 'STOP';
+    return kill $signal, $pid;
 }
 
-# ends it by a signal; run() starts it again
+# kill SIGNAL: ends the server; run() starts it again
 sub kill {
     my ($self, $signal) = @_;
     my $pid = delete $self->{pid} // return;
@@ -317,12 +291,14 @@ sub kill {
 
 sub stop { return $_[0]->kill('TERM') }
 
+sub finish { $_[0]->remove; return }
+
 sub remove {
     my ($self) = @_;
 
     $self->kill('KILL');
-    @running = grep { $_ != $self } @running;
-    File::Path::remove_tree($self->{root}, $self->{sockets});
+    $self->forget;
+    $self->remove_directories;
 
     return;
 }

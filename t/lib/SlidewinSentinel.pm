@@ -8,9 +8,10 @@ use warnings;
 use SlidewinNginx ();
 use SlidewinRedis ();
 
-# start(replicas => N, sentinels => N, password => of the Redis servers, conf =>
-# TEXT for the sentinels, as => [USER, PASSWORD] that the suite asks them by, tls
-# => [...] for all): returns when all of them know each other.
+# start(replicas => N, sentinels => N, password => TEXT, conf => TEXT, as =>
+# [USER, PASSWORD], tls => [...]): password is that of the Redis servers, conf
+# is for the sentinels, the suite logs in to them as "as", tls is for all
+# servers. Returns when all servers know each other.
 sub start {
     my ($class, %options) = @_;
     my $self = bless {
@@ -39,52 +40,54 @@ sub start {
 
     $conf .= "sentinel auth-pass mymaster $password\n" if defined $password;
 
-    $self->{guards} = [map {
+    $self->{servers} = [map {
         SlidewinRedis->start(args => ['--sentinel'],
                              conf => $conf . $self->{conf}, @common)
     } 1 .. $self->{sentinels}];
 
-    $self->settled or die "the sentinels do not find each other:\n"
-                          . join "\n", map { $_->log } $self->guards;
+    $self->agreed or die "the sentinels do not find each other:\n"
+                          . join "\n", map { $_->log } $self->sentinels;
 
     return $self;
 }
 
-# the sentinels
-sub guards { return @{$_[0]{guards}} }
+sub sentinels { return @{$_[0]{servers}} }
 
 sub nodes { return @{$_[0]{nodes}} }
 
-# freeze N, thaw N: a sentinel that neither dies nor answers
+# freeze N, thaw N: stops the Nth sentinel, which then neither ends nor answers
 sub freeze {
     my ($self, $n) = @_;
 
-    $self->{guards}[$n]{frozen} = 1;
-    return $self->{guards}[$n]->signal('STOP');
+    $self->{servers}[$n]{frozen} = 1;
+    return $self->{servers}[$n]->signal('STOP');
 }
 
 sub thaw {
     my ($self, $n) = @_;
 
-    $self->{guards}[$n]{frozen} = 0;
-    return $self->{guards}[$n]->signal('CONT');
+    $self->{servers}[$n]{frozen} = 0;
+    return $self->{servers}[$n]->signal('CONT');
 }
 
-# url(sentinels...): of all unless told, with a master's name
+# url(sentinels...): with all sentinels unless some are given, and the name of
+# the master
 sub url {
-    my ($self, @guards) = @_;
+    my ($self, @sentinels) = @_;
 
-    @guards = $self->guards if !@guards;
+    @sentinels = $self->sentinels if !@sentinels;
 
     return ($self->{tls} ? 'rediss' : 'redis') . '-sentinel://'
-           . join(',', map { '127.0.0.1:' . $_->port } @guards) . '/mymaster';
+           . join(',', map { '127.0.0.1:' . $_->port } @sentinels)
+           . '/mymaster';
 }
 
-# to a node or a sentinel, on a connection of its own; undef if it is not there
+# ask SERVER, COMMAND: the reply of a node or a sentinel, on a new connection;
+# undef if there is none
 sub ask {
     my ($self, $server, @command) = @_;
-    my $sentinel = grep { $_ == $server } $self->guards;
-    my @auth = $sentinel ? @{$self->{as}} : $self->{password} // ();
+    my $is_sentinel = grep { $_ == $server } $self->sentinels;
+    my @auth = $is_sentinel ? @{$self->{as}} : $self->{password} // ();
 
     return scalar eval {
         my $client = $server->client;
@@ -93,14 +96,14 @@ sub ask {
     };
 }
 
-# the node that all the sentinels who answer name, if they agree
+# the node that all sentinels which answer call the master, if they agree
 sub master {
     my ($self) = @_;
     my %ports;
 
-    for my $guard ($self->guards) {
-        next if !defined $guard->pid || $guard->{frozen};
-        my $said = $self->ask($guard, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME',
+    for my $sentinel ($self->sentinels) {
+        next if !defined $sentinel->pid || $sentinel->{frozen};
+        my $said = $self->ask($sentinel, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME',
                               'mymaster');
         $ports{ref $said eq 'ARRAY' ? $said->[1] : 0}++;
     }
@@ -110,9 +113,9 @@ sub master {
     return (grep { $_->port == (keys %ports)[0] } $self->nodes)[0];
 }
 
-# one master that says so itself, all other nodes that are there follow it, and
-# the sentinels could replace it
-sub settled {
+# Whether it comes about that one node says itself that it is the master, all
+# other running nodes follow it, and the sentinels could replace it.
+sub agreed {
     my ($self) = @_;
 
     return SlidewinNginx::until_true(sub {
@@ -127,11 +130,13 @@ sub settled {
                         || $text !~ /^master_port:@{[$master->port]}\r/m;
         }
 
-        for my $guard ($self->guards) {
-            next if !defined $guard->pid;
-            my $said = $self->ask($guard, 'SENTINEL', 'CKQUORUM', 'mymaster');
+        for my $sentinel ($self->sentinels) {
+            next if !defined $sentinel->pid;
+            my $said = $self->ask($sentinel, 'SENTINEL', 'CKQUORUM',
+                                  'mymaster');
             return 0 if ($said // '') !~ /^OK \Q$self->{sentinels}\E /;
-            my $known = $self->ask($guard, 'SENTINEL', 'REPLICAS', 'mymaster');
+            my $known = $self->ask($sentinel, 'SENTINEL', 'REPLICAS',
+                                   'mymaster');
             return 0 if ref $known ne 'ARRAY' || @$known < $self->{replicas};
         }
 
@@ -147,8 +152,8 @@ sub _is {
            && $text =~ /^connected_slaves:$replicas\r/m;
 }
 
-# whether the replicas know all that the master knows: it waits for what is
-# written by who asks
+# whether the replicas have all that the master has: WAIT is about what its own
+# connection has written
 sub replicated {
     my ($self) = @_;
     my $client = $self->master->client;
@@ -160,19 +165,20 @@ sub replicated {
            == $self->{replicas};
 }
 
-# by hand; a sentinel on a busy machine may give up, or find nobody to promote
+# Orders a failover. On a busy machine a sentinel may give up, or find no
+# replica to promote.
 sub fail_over {
     my ($self, $old) = @_;
 
     for (1 .. 10) {
-        $self->ask(($self->guards)[0], 'SENTINEL', 'FAILOVER', 'mymaster');
+        $self->ask(($self->sentinels)[0], 'SENTINEL', 'FAILOVER', 'mymaster');
         return 1 if $self->replaced($old, 6);
     }
 
     return 0;
 }
 
-# another node than this becomes the master
+# replaced NODE, SECONDS: whether another node becomes the master
 sub replaced {
     my ($self, $old, $seconds) = @_;
 
@@ -186,7 +192,7 @@ sub replaced {
 sub stop {
     my ($self) = @_;
 
-    $_->remove for $self->guards, $self->nodes;
+    $_->remove for $self->sentinels, $self->nodes;
 
     return;
 }

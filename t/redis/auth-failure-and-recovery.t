@@ -58,7 +58,7 @@ sub ends {
     my ($faults, $name) = @_;
     my $nginx = $faults->nginx;
     my @leaks = grep { /$secrets/ }
-                map { split /^/, SlidewinNginx::_slurp($_) }
+                map { split /^/, SlidewinNginx::slurp($_) }
                 glob $nginx->root . '/logs/*';
 
     is(join('', @leaks), '', "$name: no log has a password");
@@ -78,11 +78,11 @@ my $name = 'NOAUTH';
 log_has($faults, 'cannot be reached: NOAUTH Authentication required\.',
         "$name: said");
 $faults->fails($name);
-is($faults->lines('cannot be reached'), 1, "$name: once");
+is($faults->log_lines('cannot be reached'), 1, "$name: once");
 
 $redis->command('CONFIG', 'SET', 'requirepass', '');
 $faults->recovers($name);
-is($faults->lines('is back'), 1, "$name: and that it is over");
+is($faults->log_lines('is back'), 1, "$name: and that it is over");
 ends($faults, $name);
 $redis->remove;
 
@@ -109,7 +109,7 @@ ok(SlidewinNginx::until_true(sub {
         eq '200 ERROR_PASSED fail_open';
 }, 10), "$name: not let in again");
 ok(SlidewinNginx::until_true(sub {
-    $faults->lines('cannot be reached: WRONGPASS') == 2;
+    $faults->log_lines('cannot be reached: WRONGPASS') == 2;
 }, 10 * SlidewinNginx::patience()), "$name: said again");
 $faults->fails("$name, let out");
 $redis->command('CONFIG', 'SET', 'requirepass', 'wr0ng');
@@ -138,7 +138,7 @@ ok(SlidewinNginx::until_true(sub {
         eq '200 ERROR_PASSED fail_open';
 }, 10), "$name: removed");
 ok(SlidewinNginx::until_true(sub {
-    $faults->lines('cannot be reached: WRONGPASS') == 2;
+    $faults->log_lines('cannot be reached: WRONGPASS') == 2;
 }, 10 * SlidewinNginx::patience()), "$name: said again");
 $faults->fails("$name, removed");
 $redis->command(@edge);
@@ -188,9 +188,9 @@ for (['EVALSHA', ['~sw:*', '+@all', '-evalsha']],
 
     SlidewinNginx::until_true(sub {
         $faults->get('/open?k=' . SlidewinFaults::fresh());
-        $faults->lines('is not asked for a while') > 0;
+        $faults->log_lines('is not asked for a while') > 0;
     }, 10);
-    is($faults->lines('is (?:lost|back)'), 0, "$name: stays connected");
+    is($faults->log_lines('is (?:lost|back)'), 0, "$name: stays connected");
     is($redis->command('DBSIZE'), 0, "$name: leaves nothing");
 
     edge($redis, '~sw:*', '+@all');

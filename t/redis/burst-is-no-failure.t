@@ -56,10 +56,7 @@ sub burst {
     my $i = 0;
 
     $_->sync for @clients;
-    kill 'STOP', $worker;
-    SlidewinNginx::until_true(sub {
-        SlidewinNginx::_slurp("/proc/$worker/stat") =~ /.*\) T/s;
-    }, 5 * $patience);
+    SlidewinNginx::halt($worker);
 
     for my $client (@clients) {
         my (@ids, @frames);

@@ -23,12 +23,12 @@ sub connection {
 }
 
 sub ended {
-    return scalar(() = SlidewinNginx::_slurp($info)
+    return scalar(() = SlidewinNginx::slurp($info)
                        =~ /ended an idle connection/g);
 }
 
-ok($faults->well, 'Redis is asked');
-$faults->note;
+ok($faults->redis_answers, 'Redis is asked');
+$faults->remember_workers;
 
 # asked after each end, and after some that nobody saw
 
@@ -43,30 +43,30 @@ for my $ends (1, 1, 3) {
     isnt(connection(), $old, '... on another connection');
 }
 
-is($faults->lines(qr/./), 0, 'there is nothing to tell')
+is($faults->log_lines(qr/./), 0, 'there is nothing to tell')
     or diag(join '', $nginx->errors(qr/slidewin redis/));
 is(scalar(grep { !/rejecting request/ } $nginx->errors(qr/\[(?:warn|error)\]/)),
    0, '... of any kind');
 
-$faults->clean;
+$faults->ends_clean;
 $redis->remove;
 
 # One that ends what it has just let in is not well: it is not asked to do so
 # as fast as it can.
 
 my $fake = SlidewinFake->start(modes => {
-    brief => { greet => sub {
+    brief => { command => sub {
         my ($c, $command) = @_;
 
-        $c->greet($command);
+        $c->honest($command);
         $c->fin if uc $command->[0] eq 'TIME';
         return 1;
     } },
 });
 
 $faults = SlidewinFaults->start(url => $fake->url, redis => 'timeout=5s');
-ok($faults->well, 'Redis is asked');
-$faults->note;
+ok($faults->redis_answers, 'Redis is asked');
+$faults->remember_workers;
 
 my $accepts = $fake->accepts;
 
@@ -78,12 +78,12 @@ SlidewinNginx::nap(4);
 cmp_ok($fake->accepts - $accepts, '>=', 3,
        'one that ends each connection at once is tried again');
 cmp_ok($fake->accepts - $accepts, '<=', 12, '... and not for ever at once');
-is($faults->lines(qr/is lost/), 1, '... it is lost, once');
-is($faults->lines(qr/is back/), 0, '... and does not come back so');
+is($faults->log_lines(qr/is lost/), 1, '... it is lost, once');
+is($faults->log_lines(qr/is back/), 0, '... and does not come back so');
 
 $fake->mode('well');
 $faults->recovers('in the end');
-is($faults->lines(qr/is back/), 1, '... but when it has answered');
-$faults->clean('brief');
+is($faults->log_lines(qr/is back/), 1, '... but when it has answered');
+$faults->ends_clean('brief');
 
 done_testing();

@@ -1,6 +1,6 @@
-# No more than 1024 checks are on their way from a worker that is alone: one more
-# waits in line and is decided when there is room. Those that follow a check are
-# not on their way, and keep nobody waiting.
+# No more than 1024 checks are on their way from a worker that is alone: one
+# more waits in line and is decided when there is room. Those that follow a
+# check are not on their way, and keep nobody waiting.
 
 use strict;
 use warnings;
@@ -19,8 +19,8 @@ my $faults = SlidewinFaults->start(
     server => 'location = /many { slidewin zone=many; empty_gif; }');
 my $nginx = $faults->nginx;
 
-ok($faults->well, 'Redis is asked');
-$faults->note;
+ok($faults->redis_answers, 'Redis is asked');
+$faults->remember_workers;
 
 # round 2: the time is asked for among them; round 3: all of one client, so that
 # one question is on its way and the others wait for it
@@ -47,7 +47,7 @@ for my $round (1 .. 3) {
                 $clients[$i]->request("/many?k=round$round"
                                       . ($round < 3 ? ".$part.$i" : ''));
             }
-            $count{SlidewinFaults::told($_->answer)}++ for @clients;
+            $count{SlidewinFaults::summary($_->answer)}++ for @clients;
 
             return \%count;
         }, 1 .. $most / 256);
@@ -102,15 +102,15 @@ for my $round (1 .. 3) {
     is($tally, $round < 3 ? "$most x 200 PASSED redis"
                : '1000 x 200 PASSED redis, 24 x 429 REJECTED redis retry',
        'those under way are decided by what Redis says');
-    is(SlidewinFaults::told($more->answer), '200 PASSED redis',
+    is(SlidewinFaults::summary($more->answer), '200 PASSED redis',
        '... and so is the one more');
     $more->close;
     is($fake->accepts, 1, '... on one connection');
-    is($faults->lines(qr/./), 0, '... and there is nothing to log');
+    is($faults->log_lines(qr/./), 0, '... and there is nothing to log');
 
     $faults->recovers('there is room again');
 }
 
-$faults->clean;
+$faults->ends_clean;
 
 done_testing();

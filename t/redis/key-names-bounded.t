@@ -275,7 +275,7 @@ SlidewinNginx::until_true(sub { field("$secret-" . rand) =~ /fallback/ }, 5);
 is(join(', ', map { field("$secret-gone") } 1 .. 2),
    '200 fallback, 429 fallback', 'rejected without Redis');
 
-my $log = SlidewinNginx::_slurp($nginx->root . '/logs/loud.log');
+my $log = SlidewinNginx::slurp($nginx->root . '/logs/loud.log');
 
 like($log, qr/rejecting request by zone "field"/, 'rejections are logged');
 unlike($log, qr/secret-token/, '... and nobody is named');

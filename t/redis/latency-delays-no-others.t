@@ -27,7 +27,7 @@ for my $workers (1, 2) {
         } @SlidewinFaults::MODES));
     my $nginx = $faults->nginx;
 
-    ok($faults->well, "$name: Redis is asked");
+    ok($faults->redis_answers, "$name: Redis is asked");
 
     my @clients = $nginx->clients(40);
     my @others = $nginx->clients(2);
@@ -36,7 +36,7 @@ for my $workers (1, 2) {
         !grep { $_->get('/well_local?k=w')->{header}{'x-source'} ne 'redis' }
             @others;
     }, 20), "$name: and by all");
-    $faults->note;
+    $faults->remember_workers;
 
     # 240 requests of one client in each mode, and of six others; as many as
     # there are clients on their way at any time
@@ -62,7 +62,7 @@ for my $workers (1, 2) {
 
         for my $client (grep { $_->{uri} } @clients) {
             vec $ready, fileno $client->{socket}, 1 or next;
-            $told{$client->{uri}}{SlidewinFaults::told($client->answer)}++;
+            $told{$client->{uri}}{SlidewinFaults::summary($client->answer)}++;
             $client->{uri} = shift @uris;
             $client->request($client->{uri}) if $client->{uri};
         }
@@ -94,9 +94,9 @@ for my $workers (1, 2) {
     cmp_ok(scalar(@free), '>', 100, "$name: " . @free . " requests without a"
            . ' limit meanwhile');
     cmp_ok($free[@free / 2], '<', 0.05, '... do not wait for Redis');
-    is($faults->lines(qr/./), 0, '... and nothing is wrong with it');
+    is($faults->log_lines(qr/./), 0, '... and nothing is wrong with it');
 
-    $faults->clean($name);
+    $faults->ends_clean($name);
     $_->close for @clients, @others;
 }
 

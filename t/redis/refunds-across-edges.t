@@ -58,7 +58,7 @@ sub leaving {
     my ($pid) = @_;
 
     return SlidewinNginx::until_true(sub {
-        SlidewinNginx::_slurp("/proc/$pid/cmdline") =~ /is shutting down/;
+        SlidewinNginx::slurp("/proc/$pid/cmdline") =~ /is shutting down/;
     }, 10 * SlidewinNginx::patience());
 }
 
@@ -160,7 +160,7 @@ my @info = (main => 'error_log logs/info info;');
 sub lost {
     my ($edge) = @_;
 
-    return scalar(() = SlidewinNginx::_slurp($edge->root . '/logs/info')
+    return scalar(() = SlidewinNginx::slurp($edge->root . '/logs/info')
                        =~ /ended an idle connection/g);
 }
 

@@ -182,7 +182,7 @@ $nginx->stop(name => 'QUIT');
 my $ours = qr/ngx_http_slidewin|\bsw_\w+ \(|redis\w* \(/;
 
 for my $pid (@all) {
-    my $log = SlidewinNginx::_slurp("$dir/log.$pid");
+    my $log = SlidewinNginx::slurp("$dir/log.$pid");
 
     like($log, qr/ERROR SUMMARY: /, "valgrind has seen process $pid to its end");
 

@@ -28,7 +28,7 @@ sub zones {
 sub tally {
     my %count;
 
-    $count{$_}++ for map { SlidewinFaults::told($_) } @_;
+    $count{$_}++ for map { SlidewinFaults::summary($_) } @_;
 
     return expect(%count);
 }
@@ -78,8 +78,8 @@ my $faults = SlidewinFaults->start(
 my $nginx = $faults->nginx;
 my @clients;
 
-ok($faults->well, 'Redis is asked');
-$faults->note;
+ok($faults->redis_answers, 'Redis is asked');
+$faults->remember_workers;
 
 # one on its way, and so many behind it
 sub group {
@@ -140,7 +140,7 @@ for my $mode (@modes) {
     ok(SlidewinNginx::until_true(sub { $fake->checks($k) == 2 },
                                  20 * SlidewinNginx::patience()),
        '... nine are on their way');
-    is(SlidewinFaults::told((shift @clients)->answer), '200 PASSED redis',
+    is(SlidewinFaults::summary((shift @clients)->answer), '200 PASSED redis',
        '... and the first is answered');
     $_->close for splice @clients, 0, 3;
     ok($nginx->busy(6), '... three of them leave');
@@ -155,26 +155,26 @@ for my $mode (@modes) {
     group($mode, $k, 4);
     $fake->mode('error');
     $fake->release;
-    is(SlidewinFaults::told((shift @clients)->answer), '200 PASSED redis',
+    is(SlidewinFaults::summary((shift @clients)->answer), '200 PASSED redis',
        'an error: the first is decided');
     is(tally(map { $_->answer } @clients), "3 x $told{$mode}",
        "... and on_error=$mode for those it was meant for");
     $fake->mode('well');
 
     # the connection ends: those that were not sent are asked on the next one
-    ok($faults->well, 'Redis is asked');
+    ok($faults->redis_answers, 'Redis is asked');
     $k = SlidewinFaults::fresh();
     group($mode, $k, 10);
     $fake->mode('well');
     $fake->cut;
-    is(SlidewinFaults::told((shift @clients)->answer), $told{$mode},
+    is(SlidewinFaults::summary((shift @clients)->answer), $told{$mode},
        "the connection ends: on_error=$mode decides for one");
     is(tally(map { $_->answer } @clients), '9 x 200 PASSED redis',
        '... and Redis for the others');
     is($fake->checks($k), 2, '... in one question');
 
     # and with those that were sent together
-    ok($faults->well, 'Redis is asked');
+    ok($faults->redis_answers, 'Redis is asked');
     $k = SlidewinFaults::fresh();
     group($mode, $k, 10);
     $fake->release;
@@ -189,7 +189,7 @@ for my $mode (@modes) {
 
     # numbers that cannot be true of so many
     for my $lie (sort keys %lies) {
-        ok($faults->well, 'Redis is asked');
+        ok($faults->redis_answers, 'Redis is asked');
         group($mode, "$lie.$mode", 5);
         $fake->mode('well');
         $fake->release;
@@ -205,7 +205,7 @@ for my $mode (@modes) {
 {
     my $k = SlidewinFaults::fresh();
 
-    ok($faults->well, 'Redis is asked');
+    ok($faults->redis_answers, 'Redis is asked');
     $fake->mode('hold');
 
     my @crowd = map { $nginx->client(timeout => 120) } 1 .. 900;
@@ -225,7 +225,7 @@ for my $mode (@modes) {
 }
 
 $faults->recovers('in the end');
-$faults->clean;
+$faults->ends_clean;
 $fake->stop;
 
 
@@ -237,14 +237,14 @@ $fake->stop;
         url => $slow->url, redis => 'timeout=1500ms connect_timeout=20s',
         zones());
     $nginx = $faults->nginx;
-    ok($faults->well, 'Redis is asked');
-    $faults->note;
+    ok($faults->redis_answers, 'Redis is asked');
+    $faults->remember_workers;
 
     for my $mode (@modes) {
         my $k = SlidewinFaults::fresh();
 
         @clients = map { $nginx->client } 1 .. 12;
-        ok($faults->well, 'Redis is asked');
+        ok($faults->redis_answers, 'Redis is asked');
         $slow->mode('hold');
         for (@clients) {
             $_->request("/many_$mode?k=$k");
@@ -259,13 +259,13 @@ $fake->stop;
                '<', 5000, '... in time');
         $slow->mode('well');
         $slow->release;
-        ok($faults->well, '... Redis is asked again');
+        ok($faults->redis_answers, '... Redis is asked again');
         $k = SlidewinFaults::fresh();
         is(left($faults, $mode, $k), 0, '... and decides for others');
     }
 
     $_->close for @clients;
-    $faults->clean('late');
+    $faults->ends_clean('late');
 }
 
 
@@ -277,8 +277,8 @@ $fake->stop;
         url => $redis->url, redis => 'timeout=30s connect_timeout=20s',
         zones());
     $nginx = $faults->nginx;
-    ok($faults->well, 'Redis is asked');
-    $faults->note;
+    ok($faults->redis_answers, 'Redis is asked');
+    $faults->remember_workers;
 
     my $k = SlidewinFaults::fresh();
 
@@ -303,7 +303,7 @@ $fake->stop;
     $_->close for @clients;
     ok($redis->run, 'Redis is back');
     $faults->recovers('a new one');
-    $faults->clean('scripts');
+    $faults->ends_clean('scripts');
 }
 
 done_testing();

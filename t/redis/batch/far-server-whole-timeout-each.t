@@ -24,8 +24,8 @@ my $faults = SlidewinFaults->start(
                location = /other { slidewin zone=other; empty_gif; }');
 my $nginx = $faults->nginx;
 
-ok($faults->well(20), 'Redis is asked');
-$faults->note;
+ok($faults->redis_answers(20), 'Redis is asked');
+$faults->remember_workers;
 
 my @hot = map { $nginx->client(timeout => 60) } 1 .. 60;
 my @others = map { $nginx->client(timeout => 60) } 1 .. 20;
@@ -41,8 +41,8 @@ for my $round (1, 2) {
     $_->request('/hot?k=hot') for @hot[30 .. 59];
     $others[$_]->request("/other?k=$_") for 10 .. 19;
 
-    $hot{SlidewinFaults::told($_->answer)}++ for @hot;
-    $other{SlidewinFaults::told($_->answer)}++ for @others;
+    $hot{SlidewinFaults::summary($_->answer)}++ for @hot;
+    $other{SlidewinFaults::summary($_->answer)}++ for @others;
 }
 
 sub tally {
@@ -54,18 +54,18 @@ sub tally {
 is(tally(%hot), '70 x 200 PASSED redis, 50 x 429 REJECTED redis retry',
    '120 requests of a client that are often behind each other: its limit');
 is(tally(%other), '40 x 200 PASSED redis', '... and others are decided');
-is($faults->lines(qr/./), 0, '... there is nothing to log');
+is($faults->log_lines(qr/./), 0, '... there is nothing to log');
 
 # behind a check whose client has left, and behind those that were refused
 $_->request('/hot?k=left') for @hot;
 SlidewinNginx::nap($way / 2);
 $hot[0]->close;
 %hot = ();
-$hot{SlidewinFaults::told($_->answer)}++ for @hot[1 .. 59];
+$hot{SlidewinFaults::summary($_->answer)}++ for @hot[1 .. 59];
 is(tally(%hot), '59 x 200 PASSED redis', 'one leaves: those behind it go on');
-is($faults->lines(qr/./), 0, '... and there is nothing to log');
+is($faults->log_lines(qr/./), 0, '... and there is nothing to log');
 
 $_->close for @hot[1 .. 59], @others;
-$faults->clean;
+$faults->ends_clean;
 
 done_testing();

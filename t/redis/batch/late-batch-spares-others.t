@@ -21,7 +21,7 @@ my $nginx = $faults->nginx;
 sub told {
     my ($client) = @_;
 
-    return SlidewinFaults::told($client->answer);
+    return SlidewinFaults::summary($client->answer);
 }
 
 # until so many were asked for
@@ -32,8 +32,8 @@ sub asked {
                                      20 * SlidewinNginx::patience());
 }
 
-ok($faults->well, 'Redis is asked');
-$faults->note;
+ok($faults->redis_answers, 'Redis is asked');
+$faults->remember_workers;
 
 # Slow, but in time. The second is asked for when the first is answered, and has
 # a whole timeout from then on; a third of another client is asked for then.
@@ -57,7 +57,7 @@ ok(asked('cold', 1), '... as has another');
 $fake->release;
 is(told($second), '200 PASSED redis', '... in which it is decided');
 is(told($third), '200 PASSED redis', '... and so is the other');
-is($faults->lines(qr/./), 0, '... there is nothing to log');
+is($faults->log_lines(qr/./), 0, '... there is nothing to log');
 
 # One is late, and those behind it go without it: they are one failure of Redis,
 # however many they are.
@@ -79,11 +79,11 @@ $fake->mode('well');
 $fake->release;
 is(SlidewinNginx::tally(map { $_->answer->{status} } @behind), '200 x10',
    '... and decided');
-is($faults->lines(qr/is (?:lost|not asked)/), 0, '... and Redis is asked');
+is($faults->log_lines(qr/is (?:lost|not asked)/), 0, '... and Redis is asked');
 
-# Six are late, though the connection is heard of, and Redis is given up. The one
-# that tries it out goes by itself, not behind the first of those, whose answer is
-# still to come.
+# Six are late, though the connection is heard of, and Redis is given up. The
+# one that tries it out goes by itself, not behind the first of those, whose
+# answer is still to come.
 
 my ($heard, $probe, @crowd) = map { $nginx->client(timeout => 60) } 1 .. 8;
 
@@ -104,11 +104,11 @@ ok(asked('crowd', 7), '... until the next of them tries it out');
 $fake->mode('well');
 $fake->release;
 is(told($probe), '200 PASSED redis', '... and is answered');
-is($faults->lines(qr/is lost/), 0, '... on the same connection');
+is($faults->log_lines(qr/is lost/), 0, '... on the same connection');
 is($fake->accepts, 1, '... which is the first');
 
 $_->close for $first, $second, $third, $early, $leader, @behind,
                  $heard, $probe, @crowd;
-$faults->clean;
+$faults->ends_clean;
 
 done_testing();

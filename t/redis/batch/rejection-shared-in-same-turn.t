@@ -32,16 +32,6 @@ my $nginx = SlidewinNginx->start(
 
 my ($worker) = $nginx->workers;
 
-sub halt {
-    my ($pid) = @_;
-
-    kill 'STOP', $pid;
-
-    return SlidewinNginx::until_true(sub {
-        SlidewinNginx::_slurp("/proc/$pid/stat") =~ /.*\) T/s;
-    }, 5 * $patience);
-}
-
 sub calls { return scalar $redis->calls('evalsha') }
 
 # The first is asked for; what Redis says and what the others want is there when
@@ -59,7 +49,7 @@ sub turn {
         $nginx->get('/status')->{body} =~ /Writing: 2/;
     }, 20 * $patience), '... one is asked for');
 
-    halt($worker);
+    SlidewinNginx::halt($worker);
     $redis->signal('CONT');
     SlidewinNginx::until_true(sub { calls() > $before }, 20 * $patience);
 
@@ -115,7 +105,7 @@ for my $key (map { "ahead$_" } 1 .. 5) {
 
     # the first has been answered, and nobody else
 
-    halt($worker);
+    SlidewinNginx::halt($worker);
     $redis->signal('CONT');
     SlidewinNginx::until_true(sub {
         $redis->command('EXISTS', "sw:{$key}:lease");
@@ -171,7 +161,7 @@ my ($here, $there) = $nginx->workers;
 sub client_of {
     my ($mine, $other) = @_;
 
-    halt($other);
+    SlidewinNginx::halt($other);
     my $client = $nginx->client(timeout => 60);
     is($client->get('/free')->{header}{'x-pid'}, $mine, 'a client of a worker');
     kill 'CONT', $other;
@@ -207,7 +197,7 @@ for my $zone (qw(on off)) {
     ok(SlidewinNginx::until_true(sub {
         $clears->get('/status')->{body} =~ /Writing: 2/;
     }, 20 * $patience), '... one more is asked for');
-    halt($here);
+    SlidewinNginx::halt($here);
     $redis->signal('CONT');
     SlidewinNginx::until_true(sub { calls() > $before }, 20 * $patience);
 

@@ -107,9 +107,9 @@ my %answer = map { ("bad$_" => $bad[$_][1]) } 0 .. $#bad;
 $answer{"good$_"} = $good[$_][1] for 0 .. $#good;
 $answer{leads} = array(range(0, 16383, node('127.0.0.1', $other->port)));
 
-# Who is asked is known by the password.
+# Which reply a connection gets is in the password it sends.
 
-sub greet {
+sub cluster_command {
     my ($well) = @_;
 
     return sub {
@@ -143,9 +143,9 @@ sub moved {
 my $more = 0;
 
 my $fake = SlidewinFake->start(mode => 'cases', modes => {
-    cases => { greet => greet(0) },
-    good => { greet => greet(1) },
-    garbage => { greet => sub {
+    cases => { command => cluster_command(0) },
+    good => { command => cluster_command(1) },
+    garbage => { command => sub {
         return 0 if $_[1][0] ne 'CLUSTER';
         $_[0]->send("*1\r\n*1\r\n:5\r\n");
         return 1;
@@ -365,8 +365,8 @@ $_->close for @gone;
 ok(well(), 'clients leave in the middle of it: others are decided by Redis');
 
 # Those of one client go together, also when they are sent on; who leaves before
-# that is not counted. The first goes alone, and is sent on with the others; then
-# those that came meanwhile.
+# that is not counted. The first goes alone, and is sent on with the others;
+# then those that came meanwhile.
 
 sub asked { return $fake->checks('group') }
 

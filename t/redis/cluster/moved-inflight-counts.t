@@ -1,6 +1,6 @@
-# Two nodes of a cluster, and a slot that goes from one to the other while checks
-# of a client wait behind each other: each is judged by the node it is meant for,
-# and counts there as one under way.
+# Two nodes of a cluster, and a slot that goes from one to the other while
+# checks of a client wait behind each other: each is judged by the node it is
+# meant for, and counts there as one under way.
 
 use strict;
 use warnings;
@@ -57,7 +57,7 @@ sub slots {
 
     return 0 if $command->[0] ne 'CLUSTER';
 
-    my ($a, $b, $of_hot) = split ' ', SlidewinNginx::_slurp("$dir/map");
+    my ($a, $b, $of_hot) = split ' ', SlidewinNginx::slurp("$dir/map");
 
     $c->send(array(map { range(@$_) }
         [0, $hot - 1, $a], [$hot, $hot, $of_hot], [$hot + 1, 8191, $a],
@@ -69,8 +69,8 @@ sub slots {
 is($hot, 6093, 'a slot of the first half');
 
 my %modes = (
-    well => { check => sub { $_[0]->honest($_[1]) }, greet => \&slots },
-    hold => { check => sub { $_[0]->hold($_[1]) }, greet => \&slots },
+    well => { check => sub { $_[0]->honest($_[1]) }, command => \&slots },
+    hold => { check => sub { $_[0]->hold($_[1]) }, command => \&slots },
     bad => sub { $_[0]->send("-OOM no memory\r\n") },
     # the slot is here now, says the node, to whoever asks for the first time
     moves => sub {
@@ -85,7 +85,7 @@ my %modes = (
     sent => sub {
         my ($c, $command) = @_;
         my ($client) = $command->[3] =~ /\{(.*)\}/;
-        my ($a, $b) = split ' ', SlidewinNginx::_slurp("$dir/map");
+        my ($a, $b) = split ' ', SlidewinNginx::slurp("$dir/map");
 
         return $c->send("-OOM no memory\r\n")
             if $c->{server}{listener}->sockport == $b;
@@ -278,14 +278,15 @@ start('30s');
     $fake{a}->mode('well');
     $fake{a}->release;
     is(told($leader->answer), '200 redis', '... a decides');
-    is(told($follower->answer), '503 fail_closed', '... on_error for the other');
+    is(told($follower->answer), '503 fail_closed',
+       '... on_error for the other');
     is(hot('b') - $before, 0, '... of which b was not asked');
     ok(decides('b'), '... until it is well');
 }
 
 
-# Of two that wait, the first is for the one node and goes there with the second,
-# which was for the other: that has nothing under way then.
+# Of two that wait, the first is for the one node and goes there with the
+# second, which was for the other: that has nothing under way then.
 {
     moves('a');
     my $leader = leads('a');
@@ -415,8 +416,8 @@ for (['a', 'b'], ['b', 'a']) {
     start($there eq 'b' ? '30s' : '2s');
 }
 
-# One that goes with another is late with it. The node it was meant for before is
-# not the one that has not answered.
+# One that goes with another is late with it. The node it was meant for before
+# is not the one that has not answered.
 {
     my $leader = leads('a');
     my $behind = $nginx->asks('/t?k=' . of('a', 'any'));

@@ -130,8 +130,8 @@ my ($killed, @results) = $nginx->together(sub {
         my $start = SlidewinNginx::now();
         # by the cluster's own account
         my $promoted = SlidewinNginx::until_true(sub {
-            $cluster->map_of($two) !~ /:@{[$one->port]}\b/
-            && $cluster->map_of($three) !~ /:@{[$one->port]}\b/
+            $cluster->slot_ranges($two) !~ /:@{[$one->port]}\b/
+            && $cluster->slot_ranges($three) !~ /:@{[$one->port]}\b/
         }, 30);
         my $took = SlidewinNginx::now() - $start;
         SlidewinNginx::nap(2.5 * $patience);
@@ -186,7 +186,7 @@ ok($nginx->logged(qr/slidewin redis "127\.0\.0\.1:@{[$one->port]}" has no slots 
 # It comes back as a replica, which changes nothing.
 
 $one->run or die 'it does not start again';
-$cluster->settle;
+$cluster->wait_until_agreed;
 ok(decided($nginx, 20, @keys), 'it comes back: all are decided by Redis');
 ok(SlidewinNginx::until_true(sub {
     !grep { SlidewinNginx::fds($_) > $fds{$_} } $nginx->workers
@@ -208,7 +208,7 @@ for (1 .. 5) {
 }
 
 ok($promoted, 'it is promoted by hand');
-$cluster->settle;
+$cluster->wait_until_agreed;
 is(told($nginx->get("/closed?k=$its[0]")), '200 redis',
    '... the second one is taken')
     or diag(join '', $nginx->errors(qr/slidewin/));
@@ -229,7 +229,7 @@ is(told($nginx->get("/a?k=$other")), '200 redis',
 is(told($waits->answer), '200 fallback', '... its own by on_error');
 ok(decided($nginx, 30, $frozen), '... and its own by the one in its place');
 $two->signal('CONT');
-$cluster->settle;
+$cluster->wait_until_agreed;
 ok(decided($nginx, 20, @keys), '... and all when it is back');
 
 
@@ -244,7 +244,7 @@ $nginx->reload;
 is(told($nginx->get("/closed?k=$its[1]")), '503 fail_closed',
    '... and after a reload, with no map');
 ok(!(grep { !$_->run } $cluster->nodes), 'all are started again');
-$cluster->settle;
+$cluster->wait_until_agreed;
 ok(decided($nginx, 20, @keys), '... and decide');
 
 my ($most) = sort { $b <=> $a } values %fds;

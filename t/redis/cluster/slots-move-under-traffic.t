@@ -157,7 +157,7 @@ my $new = $cluster->add;
 
 $cluster->cli('--cluster', 'add-node', SlidewinCluster::address($new),
               SlidewinCluster::address($source));
-$cluster->settle;
+$cluster->wait_until_agreed;
 
 sub reshard {
     my ($from, $to) = @_;

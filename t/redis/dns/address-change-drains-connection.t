@@ -40,8 +40,8 @@ sub start {
         env => { LD_PRELOAD => SlidewinPreload::library('names'),
                  SLIDEWIN_NAME => 'redis.example' });
 
-    ok($faults->well, "$connect_timeout: Redis is asked");
-    $faults->note;
+    ok($faults->redis_answers, "$connect_timeout: Redis is asked");
+    $faults->remember_workers;
 
     return $faults;
 }
@@ -70,48 +70,50 @@ my @late = map { $faults->nginx->asks("/closed?k=late$_") } 1 .. 5;
 
 SlidewinNginx::nap(0.5);
 ok(!$asked->answered, 'what was asked is waited for');
-is(scalar(grep { $_->answered } @late), 0, '... and so do those who came later');
+is(scalar(grep { $_->answered } @late), 0,
+   '... and so do those who came later');
 is($redis->command('DBSIZE'), 0, '... nobody is asked twice');
 
 $fake->release;
-is(SlidewinFaults::told($asked->answer), '200 PASSED redis',
+is(SlidewinFaults::summary($asked->answer), '200 PASSED redis',
    'it answers: that is what the request gets');
-is(join(', ', map { SlidewinFaults::told($_->answer) } @late),
+is(join(', ', map { SlidewinFaults::summary($_->answer) } @late),
    join(', ', ('200 PASSED redis') x 5), '... those who came later as well');
 is(join(' ', map { $fake->checks("late$_") } 1 .. 5), '0 0 0 0 0',
    '... not from there');
 is($redis->command('DBSIZE'), 5, '... but from the new server');
 is($redis->command('EXISTS', 'sw:{hold}:closed'), 0,
    '... which does not know the first');
-is($faults->lines(qr/(?:is lost|cannot be reached)/), 0, '... nothing was lost');
+is($faults->log_lines(qr/(?:is lost|cannot be reached)/), 0,
+   '... nothing was lost');
 $_->close for $asked, @late;
-$faults->clean('it answers');
+$faults->ends_clean('it answers');
 
 
 # It has forgotten the script: who brings it along is waited for as well.
 
 $faults = start('40s');
 $asked = asks_and_leaves($faults, 'forgetful');
-is(SlidewinFaults::told($asked->answer), '200 PASSED redis',
+is(SlidewinFaults::summary($asked->answer), '200 PASSED redis',
    'a script that is gone: it is brought along');
 is($fake->stats->{commands}{EVAL}, 1, '... to who was asked');
-is(SlidewinFaults::told($faults->get('/closed?k=after')), '200 PASSED redis',
+is(SlidewinFaults::summary($faults->get('/closed?k=after')), '200 PASSED redis',
    '... and then it moves');
 is($redis->command('EXISTS', 'sw:{after}:closed'), 1, '... indeed');
 $asked->close;
-$faults->clean('a script that is gone');
+$faults->ends_clean('a script that is gone');
 
 
 # It does not answer: it is left all the same.
 
 $faults = start('3s');
 $asked = asks_and_leaves($faults, 'silent');
-is(SlidewinFaults::told($faults->get('/closed?k=later')), '200 PASSED redis',
+is(SlidewinFaults::summary($faults->get('/closed?k=later')), '200 PASSED redis',
    'it is silent: the new server decides before long');
 is($redis->command('EXISTS', 'sw:{later}:closed'), 1, '... itself');
-is(SlidewinFaults::told($asked->answer), '503 ERROR_REJECTED fail_closed',
+is(SlidewinFaults::summary($asked->answer), '503 ERROR_REJECTED fail_closed',
    '... and on_error for what had been asked');
 $asked->close;
-$faults->clean('it is silent');
+$faults->ends_clean('it is silent');
 
 done_testing();

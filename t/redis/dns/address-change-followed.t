@@ -54,7 +54,7 @@ sub connections {
 sub looks_nothing_up {
     my ($faults, $name) = @_;
     my $workers = join '|', $faults->nginx->workers;
-    my @asked = SlidewinNginx::_slurp("$dir/names") =~ /^(?:$workers) (.*)$/mg;
+    my @asked = SlidewinNginx::slurp("$dir/names") =~ /^(?:$workers) (.*)$/mg;
 
     cmp_ok(scalar @asked, '>', 0, "$name: connections were made");
     is(join(' ', grep { !/^[\d.]+$/ && !/^[\da-f:]+$/ } @asked), '',
@@ -71,16 +71,17 @@ my $faults = start();
 like($faults->nginx->output, qr/\[warn\] .*host not found in slidewin_redis "redis\.example:$port"/,
      'a name that is not known at the start: a warning');
 $faults->fails('not known');
-is($faults->lines(qr/cannot be reached: its name was not resolved: Host not found$/),
+is($faults->log_lines(
+       qr/cannot be reached: its name was not resolved: Host not found$/),
    1, '... which is said once');
 cmp_ok($dns->asked('redis.example'), '>', 0, '... as the resolver says');
 
 $dns->has('redis.example', '127.0.0.1');
-ok($faults->well, '... and when it is known, Redis is asked');
+ok($faults->redis_answers, '... and when it is known, Redis is asked');
 $faults->decides('known');
-is($faults->lines(qr/is back/), 1, '... which is said once, too');
+is($faults->log_lines(qr/is back/), 1, '... which is said once, too');
 looks_nothing_up($faults, 'known');
-$faults->note;
+$faults->remember_workers;
 
 
 # A change while the old server answers, under way. Nobody is told.
@@ -101,7 +102,7 @@ sub moves {
         for (1 .. 5) {
             # those of one client would go together
             $clients[$_]->request("/well_local?k=moves$_") for 0 .. $#clients;
-            $seen{SlidewinFaults::told($_->answer)}++ for @clients;
+            $seen{SlidewinFaults::summary($_->answer)}++ for @clients;
             $n += @clients;
         }
 
@@ -113,9 +114,10 @@ sub moves {
     is($redis{$from}->calls('evalsha') + $redis{$to}->calls('evalsha')
        + $redis{$from}->calls('eval') + $redis{$to}->calls('eval'), $n,
        '... by one of the two, once');
-    is($faults->lines(qr/is no longer at \Q$from\E$/), 1, '... one line says it');
+    is($faults->log_lines(qr/is no longer at \Q$from\E$/), 1,
+       '... one line says it');
     $faults->decides("at $to");
-    is($faults->lines(qr/(?:is lost|cannot be reached)/), 1,
+    is($faults->log_lines(qr/(?:is lost|cannot be reached)/), 1,
        '... and nothing was lost');
 
     return;
@@ -143,11 +145,11 @@ is(connections('127.0.0.2'), 0, '... as long as that is one of its addresses');
 # The old server is gone, and the name has moved.
 
 $redis{'127.0.0.1'}->kill;
-ok($faults->well, 'the server is gone: another address is tried');
+ok($faults->redis_answers, 'the server is gone: another address is tried');
 $faults->decides('the other address');
 is(connections('127.0.0.2'), 1, '... over one connection');
 ok($redis{'127.0.0.1'}->run, '... the server is back');
-$faults->clean('followed');
+$faults->ends_clean('followed');
 
 
 # What the name has at the start is used at once, and until it is known better.
@@ -156,11 +158,11 @@ $dns->has('redis.example', '127.0.0.2');
 $faults = start(addresses => '127.0.0.1', workers => 2);
 ok(SlidewinNginx::until_true(sub { connections('127.0.0.2') == 2 }, $patience),
    'another address than at the start: all workers go there');
-$faults->note;
+$faults->remember_workers;
 $faults->decides('not as at the start');
 is(connections('127.0.0.1'), 0, '... and stay');
 looks_nothing_up($faults, 'all workers');
-$faults->clean('not as at the start');
+$faults->ends_clean('not as at the start');
 
 
 # Both families.
@@ -173,17 +175,18 @@ if ($six) {
 
     $dns->has('redis.example', '::1');
     $faults = start(resolver => '');
-    ok($faults->well, 'an address of IPv6: Redis is asked');
-    $faults->note;
+    ok($faults->redis_answers, 'an address of IPv6: Redis is asked');
+    $faults->remember_workers;
     $faults->decides('IPv6');
     like($third->command('CLIENT', 'LIST'), qr/ addr=\[::1\]:/, '... there');
 
     $dns->has('redis.example', '127.0.0.2', '::1');
     $third->kill;
-    ok($faults->well, 'one of each, the second is dead: the first is asked');
+    ok($faults->redis_answers,
+       'one of each, the second is dead: the first is asked');
     $faults->decides('IPv4');
     looks_nothing_up($faults, 'both families');
-    $faults->clean('both families');
+    $faults->ends_clean('both families');
     $third->remove;
 }
 

@@ -34,7 +34,7 @@ sub start {
 my $second = SlidewinRedis->start(args => ['--bind', '127.0.0.2'],
                                   port => $port);
 my $sentinel = SlidewinFake->start(address => '127.0.0.3', mode => 'names', modes => {
-    names => { greet => sub {
+    names => { command => sub {
         my ($c, $command) = @_;
 
         return 0 if uc $command->[0] ne 'SENTINEL';
@@ -45,7 +45,7 @@ my $sentinel = SlidewinFake->start(address => '127.0.0.3', mode => 'names', mode
     } },
 });
 my $cluster = SlidewinFake->start(address => '127.0.0.2', mode => 'maps', modes => {
-    maps => { greet => sub {
+    maps => { command => sub {
         my ($c, $command) = @_;
 
         return 0 if uc $command->[0] ne 'CLUSTER';

@@ -53,14 +53,14 @@ within(15, 'silent', sub {
 ok($faults->nginx->logged(qr/slidewin redis "redis\.example:$port" cannot be reached: where it is was not heard in time$/),
    '... which is said');
 SlidewinNginx::nap(1);
-is($faults->lines(qr/cannot be reached/), 1, '... once');
+is($faults->log_lines(qr/cannot be reached/), 1, '... once');
 cmp_ok($dns->asked('redis.example'), '<=', 4, '... and it is not asked often');
 
 $dns->has('redis.example', '127.0.0.1');
-ok($faults->well(20), '... until it answers');
-$faults->note;
+ok($faults->redis_answers(20), '... until it answers');
+$faults->remember_workers;
 $faults->decides('no longer silent');
-$faults->clean('no longer silent');
+$faults->ends_clean('no longer silent');
 
 
 # Who leaves meanwhile leaves nothing behind.
@@ -85,17 +85,17 @@ for my $signal (qw(QUIT TERM)) {
 
 $faults = start(addresses => '127.0.0.1');
 within(15, 'known at the start', sub {
-    ok($faults->well, 'known at the start: Redis is asked');
+    ok($faults->redis_answers, 'known at the start: Redis is asked');
     $faults->decides('known at the start');
 });
-$faults->note;
+$faults->remember_workers;
 $redis->kill;
 ok(SlidewinNginx::until_true(sub {
     $faults->get('/well_local?k=x')->{status} == 503;
 }, 10 * SlidewinNginx::patience()), '... it is gone');
 $redis->run;
 $faults->recovers('known at the start');
-$faults->clean('known at the start');
+$faults->ends_clean('known at the start');
 
 
 # It was known, and then the name server fails: the last address is used, the
@@ -109,8 +109,8 @@ for (['NXDOMAIN', 3, 'Host not found'], ['SERVFAIL', 2, 'Server failure'],
     $dns->has('redis.example', '127.0.0.1');
     $faults = start(timeout => '1s',
                     redis => 'timeout=5s connect_timeout=10s');
-    ok($faults->well, "$name: Redis is asked");
-    $faults->note;
+    ok($faults->redis_answers, "$name: Redis is asked");
+    $faults->remember_workers;
 
     defined $code ? $dns->fails('redis.example', $code)
                   : $dns->ignores('redis.example');
@@ -118,15 +118,15 @@ for (['NXDOMAIN', 3, 'Host not found'], ['SERVFAIL', 2, 'Server failure'],
     ok($faults->nginx->logged(qr/\[warn\] .*slidewin redis "redis\.example:$port" is where it was last, its name was not resolved: $reason$/, 20),
        '... its name is lost, which is said');
     $faults->decides($name);
-    is($faults->lines(qr/is lost/), 0, '... but not the connection');
+    is($faults->log_lines(qr/is lost/), 0, '... but not the connection');
 
     $redis->command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-    ok($faults->well, '... and another one is made');
+    ok($faults->redis_answers, '... and another one is made');
     $faults->decides("$name, anew");
     is(scalar($faults->nginx->errors(qr/is where it was last/)), 1,
        '... with one line');
-    is($faults->lines(qr/cannot be reached/), 0, '... at once');
-    $faults->clean($name);
+    is($faults->log_lines(qr/cannot be reached/), 0, '... at once');
+    $faults->ends_clean($name);
 }
 
 
@@ -136,10 +136,10 @@ $dns->has('redis.example', '127.0.0.1');
 $dns->delay(1);
 $faults = start(redis => 'timeout=2s connect_timeout=100ms');
 $faults->fails('slow');
-ok($faults->well(20), 'a slow name server: Redis is asked, later');
-$faults->note;
+ok($faults->redis_answers(20), 'a slow name server: Redis is asked, later');
+$faults->remember_workers;
 $faults->decides('slow');
-$faults->clean('slow');
+$faults->ends_clean('slow');
 $dns->delay(0);
 
 
@@ -147,7 +147,7 @@ $dns->delay(0);
 
 $faults = start(server => '127.0.0.1:' . SlidewinRedis::free_port());
 within(15, 'no name server', sub { $faults->fails('no name server') });
-is($faults->lines(qr/cannot be reached/), 1, '... one line');
+is($faults->log_lines(qr/cannot be reached/), 1, '... one line');
 $faults->client->close;
 $faults->nginx->stop(name => 'no name server');
 

@@ -34,10 +34,10 @@ sub start {
 }
 
 my $faults = start('redis.example');
-ok($faults->well, 'the name of the certificate: Redis is asked');
-$faults->note;
+ok($faults->redis_answers, 'the name of the certificate: Redis is asked');
+$faults->remember_workers;
 $faults->decides('its name');
-$faults->clean('its name');
+$faults->ends_clean('its name');
 
 $faults = start('other.example');
 $faults->fails('another name');

@@ -37,8 +37,8 @@ for (['for an hour', 3600, '', 1], ['for this once', 0, '', 3],
     my $before = $dns->asked('redis.example');
     my $faults = start($resolver);
 
-    ok($faults->well, "$name: Redis is asked");
-    $faults->note;
+    ok($faults->redis_answers, "$name: Redis is asked");
+    $faults->remember_workers;
 
     if ($times > 1) {
         ok(SlidewinNginx::until_true(sub {
@@ -54,8 +54,8 @@ for (['for an hour', 3600, '', 1], ['for this once', 0, '', 3],
            '... and the name server once');
     }
 
-    is($faults->lines(qr/is no longer at/), 0, '... nobody moves');
-    $faults->clean($name);
+    is($faults->log_lines(qr/is no longer at/), 0, '... nobody moves');
+    $faults->ends_clean($name);
 }
 
 done_testing();

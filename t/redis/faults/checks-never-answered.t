@@ -1,5 +1,5 @@
-# A connection that greets, and tells the time, but swallows every check: that it
-# says something does not make it well. It is left after one timeout.
+# A connection that greets, and tells the time, but swallows every check: that
+# it says something does not make it well. It is left after one timeout.
 
 use strict;
 use warnings;
@@ -42,18 +42,20 @@ SlidewinNginx::nap(1.5);
 
 my $answer = $faults->get('/well_closed?k=first');
 
-is(SlidewinFaults::told($answer), '503 ERROR_REJECTED fail_closed',
+is(SlidewinFaults::summary($answer), '503 ERROR_REJECTED fail_closed',
    'a check is swallowed');
 is(time_asked(), 2, '... though the time is told');
-ok($faults->well(20), '... and the connection is left for one that answers');
+ok($faults->redis_answers(20),
+   '... and the connection is left for one that answers');
 is($fake->accepts, 3, '... which is the next');
-$faults->note;
+$faults->remember_workers;
 
-# One that is given up while another was answered goes on watching: the connection
-# is left when nothing was answered for a timeout, though nobody asks any more.
+# One that is given up while another was answered goes on watching: the
+# connection is left when nothing was answered for a timeout, though nobody asks
+# any more.
 
 my ($first, $second) = map { $nginx->client(timeout => 60) } 1, 2;
-my $lost = $faults->lines(qr/is lost/);
+my $lost = $faults->log_lines(qr/is lost/);
 
 $fake->mode('hold');
 $first->request('/closed?k=first.1');
@@ -62,18 +64,20 @@ ok(SlidewinNginx::until_true(sub { $fake->checks('first') == 3 },
                              20 * $patience), 'two are asked for');
 SlidewinNginx::nap($timeout / 2);
 $fake->release(first => 1);
-is(SlidewinFaults::told($first->answer), '200 PASSED redis', '... one in time');
-is(SlidewinFaults::told($second->answer), '503 ERROR_REJECTED fail_closed',
+is(SlidewinFaults::summary($first->answer), '200 PASSED redis',
+   '... one in time');
+is(SlidewinFaults::summary($second->answer), '503 ERROR_REJECTED fail_closed',
    '... the other is given up');
-is($faults->lines(qr/is lost/), $lost, '... and the connection is not, yet');
+is($faults->log_lines(qr/is lost/), $lost,
+   '... and the connection is not, yet');
 ok(SlidewinNginx::until_true(sub { $fake->accepts == 4 }, 20 * $patience),
    '... until it has said nothing for a timeout');
-is($faults->lines(qr/is lost: no answer within the timeout/), $lost + 1,
+is($faults->log_lines(qr/is lost: no answer within the timeout/), $lost + 1,
    '... which the log tells');
 $fake->mode('well');
-ok($faults->well(20), '... and Redis is asked again');
+ok($faults->redis_answers(20), '... and Redis is asked again');
 
 $_->close for $first, $second;
-$faults->clean;
+$faults->ends_clean;
 
 done_testing();

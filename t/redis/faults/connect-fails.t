@@ -13,7 +13,7 @@ use Test::More;
 sub at_time {
     my ($text) = @_;
 
-    return { greet => sub {
+    return { command => sub {
         my ($c, $command) = @_;
 
         return 0 if $command->[0] ne 'TIME';
@@ -32,12 +32,12 @@ my @ways = (
     ['speaks first', { accept => sub {
         $_[0]->send("220 smtp.example ESMTP\r\n");
     } }, qr/Protocol error/],
-    ['speaks HTTP', { greet => sub {
+    ['speaks HTTP', { command => sub {
         $_[0]->send("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
         $_[0]->fin;
         return 1;
     } }, qr/Protocol error/],
-    ['says nothing', { greet => sub { 1 } }, qr/took too long/],
+    ['says nothing', { command => sub { 1 } }, qr/took too long/],
     ['has no time', at_time("*-1\r\n"), qr/does not speak like Redis/],
     ['has a strange time', at_time("*2\r\n\$1\r\nx\r\n\$1\r\n0\r\n"),
      qr/does not speak like Redis/],
@@ -47,11 +47,11 @@ my @ways = (
 
 my $fake = SlidewinFake->start(modes => {
     (map { ($_->[0] => $_->[1]) } @ways),
-    brief => { greet => sub {
+    brief => { command => sub {
         my ($c, $command) = @_;
 
         return 0 if $command->[0] ne 'TIME';
-        $c->greet($command);
+        $c->honest($command);
         $c->fin;
         return 1;
     } },
@@ -94,19 +94,20 @@ for my $way (@ways) {
     cmp_ok($fake->accepts - $accepts, '<=', 8 + 2 * $seconds,
            '... there are few attempts');
     cmp_ok($fake->accepts - $accepts, '>=', 2, '... but there are some');
-    is($faults->lines(qr/cannot be reached: .*$reason/), 1, '... one line says'
+    is($faults->log_lines(qr/cannot be reached: .*$reason/), 1,
+       '... one line says'
        . ' why') or diag $nginx->error_log;
-    is($faults->lines(qr/./), 1, '... and it is the only one');
+    is($faults->log_lines(qr/./), 1, '... and it is the only one');
 
     $fake->mode('well');
     $faults->recovers("one that $name, and is well later");
-    is($faults->lines(qr/is back/), 1, '... as one line says');
-    is($faults->lines(qr/./), 2, '... and no other');
+    is($faults->log_lines(qr/is back/), 1, '... as one line says');
+    is($faults->log_lines(qr/./), 2, '... and no other');
 
-    $faults->note;
+    $faults->remember_workers;
     $fake->cut;
     $faults->recovers('cut off');
-    $faults->clean($name);
+    $faults->ends_clean($name);
 }
 
 # Ended as soon as it is made, with nobody asking, and then with somebody.
@@ -130,18 +131,18 @@ for my $asking (0, 1) {
            'a connection ended as soon as it is made: there are few'
            . ($asking ? ' for those who ask' : ' if nobody asks'));
     cmp_ok($fake->accepts - $accepts, '>=', 3, '... but there are some');
-    is($faults->lines(qr/is lost: /), 1, '... one line says so');
+    is($faults->log_lines(qr/is lost: /), 1, '... one line says so');
 
     $fake->mode('well');
     $faults->recovers('kept');
-    $faults->note;
+    $faults->remember_workers;
 
     # one that has been in use is made again without a word
-    my $lost = $faults->lines(qr/is lost: /);
+    my $lost = $faults->log_lines(qr/is lost: /);
     $fake->cut;
     $faults->recovers('cut off once');
-    is($faults->lines(qr/is lost: /), $lost, '... which is nothing to log');
-    $faults->clean('brief');
+    is($faults->log_lines(qr/is lost: /), $lost, '... which is nothing to log');
+    $faults->ends_clean('brief');
 }
 
 # Lost, and then a connection that takes its time: the first waits for it.
@@ -150,8 +151,8 @@ my $faults = SlidewinFaults->start(
     url => $fake->url, redis => 'timeout=1s connect_timeout=30s');
 my $nginx = $faults->nginx;
 
-ok($faults->well, 'Redis is asked');
-$faults->note;
+ok($faults->redis_answers, 'Redis is asked');
+$faults->remember_workers;
 $fake->mode('says nothing');
 my $accepted = $fake->accepts;
 $fake->cut;
@@ -173,7 +174,7 @@ $fake->mode('well');
 $fake->cut;
 $faults->recovers('made after all');
 $_->close for @crowd;
-$faults->clean('in its time');
+$faults->ends_clean('in its time');
 $fake->stop;
 
 # Nobody listens.
@@ -182,7 +183,7 @@ $faults = SlidewinFaults->start(
     url => 'redis://127.0.0.1:' . SlidewinRedis::free_port(),
     redis => 'timeout=20s');
 $nginx = $faults->nginx;
-$faults->note;
+$faults->remember_workers;
 
 ok($nginx->logged(qr/cannot be reached: Connection refused/),
    'nobody listens: it is in the log');
@@ -192,19 +193,19 @@ my $start = SlidewinNginx::now();
 $faults->fails('nobody listens');
 cmp_ok(SlidewinNginx::now() - $start, '<', 5, '... and nobody waits');
 SlidewinNginx::nap(1);
-is($faults->lines(qr/./), 1, '... and that line is all');
-$faults->clean('refused');
+is($faults->log_lines(qr/./), 1, '... and that line is all');
+$faults->ends_clean('refused');
 
 # No socket at the path.
 
 $faults = SlidewinFaults->start(url => 'unix:/nonexistent/socket',
                                 redis => 'timeout=20s');
-$faults->note;
+$faults->remember_workers;
 ok($faults->nginx->logged(
        qr{"unix:/nonexistent/socket" cannot be reached: No such file}),
    'no socket: it is in the log');
 $faults->fails('no socket');
-$faults->clean('no socket');
+$faults->ends_clean('no socket');
 
 # A listener whose queue is full: the kernel drops what comes.
 
@@ -241,14 +242,14 @@ $faults->fails('a full queue');
 my @late = map { SlidewinFaults::latencies($faults->get("/open?k=late$_")) }
            1 .. 20;
 is(scalar(grep { $_ > 200 } @late), 0, '... later ones do not wait');
-is($faults->lines(qr/./), 1, '... there is one line');
+is($faults->log_lines(qr/./), 1, '... there is one line');
 
 $fake->mode('well');
 $_->close for grep { $_ } @waiting;
 $faults->recovers('there is room again');
-$faults->note;
+$faults->remember_workers;
 $_->close for @first;
-$faults->clean('full');
+$faults->ends_clean('full');
 $fake->stop;
 
 # Redis has all the clients it wants.
@@ -257,8 +258,8 @@ my $redis = SlidewinRedis->start;
 
 $faults = SlidewinFaults->start(url => $redis->url, redis => 'timeout=2s');
 $nginx = $faults->nginx;
-ok($faults->well, 'Redis is asked');
-$faults->note;
+ok($faults->redis_answers, 'Redis is asked');
+$faults->remember_workers;
 
 sub rejected {
     my ($n) = $redis->command('INFO', 'stats')
@@ -278,10 +279,10 @@ my $after = rejected();
 
 cmp_ok($after - $before, '<=', 12, '... it is not tried all the time');
 cmp_ok($after - $before, '>=', 2, '... but it is tried');
-cmp_ok($faults->lines(qr/./), '<=', 2, '... few lines are about it');
+cmp_ok($faults->log_lines(qr/./), '<=', 2, '... few lines are about it');
 
 $redis->command('CONFIG', 'SET', 'maxclients', 100);
 $faults->recovers('they have left');
-$faults->clean('clients');
+$faults->ends_clean('clients');
 
 done_testing();

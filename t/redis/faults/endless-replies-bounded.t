@@ -41,7 +41,7 @@ sub map_of {
 sub endless {
     my ($answer, $verb, %others) = @_;
 
-    return { greet => sub {
+    return { command => sub {
         my ($c, $command) = @_;
         my $asked = uc $command->[0];
 
@@ -58,13 +58,7 @@ sub endless {
 my $most = 80 * 1024 * SlidewinNginx::patience();
 
 # the most a worker ever had, in KB
-sub peak {
-    my ($worker) = @_;
-    my ($kb) = SlidewinNginx::_slurp("/proc/$worker/status")
-               =~ /^VmHWM:\s+(\d+) kB/m or die "no VmHWM";
-
-    return $kb;
-}
+sub peak { return SlidewinNginx::memory($_[0], 'VmHWM') }
 
 for (['redis-cluster', 'CLUSTER', \&arrays],
      ['redis-cluster', 'CLUSTER', \&texts],

@@ -16,12 +16,12 @@ my @parameters = (redis => 'timeout=2s');
 sub opened {
     my ($faults, $error) = @_;
 
-    is($faults->lines(qr/failed: "\Q$error\E/), 1,
+    is($faults->log_lines(qr/failed: "\Q$error\E/), 1,
        '... the log has the error once');
 
     my $open = 'is not asked for a while, it failed 5 times in a row: "';
 
-    is($faults->lines(qr/\Q$open$error\E/), 1,
+    is($faults->log_lines(qr/\Q$open$error\E/), 1,
        '... and that it is left alone, once');
 
     return;
@@ -30,7 +30,7 @@ sub opened {
 sub asked_again {
     my ($faults) = @_;
 
-    is($faults->lines(qr/is asked again/), 1, '... which one line says');
+    is($faults->log_lines(qr/is asked again/), 1, '... which one line says');
 
     return;
 }
@@ -59,8 +59,8 @@ my $redis = SlidewinRedis->start;
 my $master = SlidewinRedis->start(args => ['--repl-diskless-sync-delay', '0']);
 my $faults = SlidewinFaults->start(url => $redis->url, @parameters);
 
-ok($faults->well, 'Redis is asked');
-$faults->note;
+ok($faults->redis_answers, 'Redis is asked');
+$faults->remember_workers;
 $redis->command('REPLICAOF', '127.0.0.1', $master->port);
 ok(SlidewinNginx::until_true(sub {
     $redis->command('INFO', 'replication') =~ /^master_link_status:up/m;
@@ -69,9 +69,9 @@ ok(SlidewinNginx::until_true(sub {
 my $attempts = attempts($redis);
 
 $faults->fails('READONLY');
-ok(scalar($faults->lines(qr/failed: "READONLY You can't write/)),
+ok(scalar($faults->log_lines(qr/failed: "READONLY You can't write/)),
    '... the log has the error');
-ok(scalar($faults->lines(qr/is lost: it is a replica/)),
+ok(scalar($faults->log_lines(qr/is lost: it is a replica/)),
    '... and the connection is dropped');
 SlidewinNginx::nap(1);
 cmp_ok(attempts($redis) - $attempts, '<=', 10,
@@ -87,13 +87,13 @@ ok(SlidewinNginx::until_true(sub {
 $faults->fails('MASTERDOWN');
 ok(SlidewinNginx::until_true(sub {
     $faults->get('/open?k=' . SlidewinFaults::fresh());
-    $faults->lines(qr/.*MASTERDOWN Link with MASTER is down/)
+    $faults->log_lines(qr/.*MASTERDOWN Link with MASTER is down/)
         || $redis->command('INFO', 'errorstats') =~ /errorstat_MASTERDOWN/;
 }, 20), '... as Redis said');
 
 $redis->command('REPLICAOF', 'NO', 'ONE');
 $faults->recovers('a master again');
-$faults->clean('a replica');
+$faults->ends_clean('a replica');
 
 
 # Masterdown from the start
@@ -105,8 +105,8 @@ opened($faults, 'MASTERDOWN Link with MASTER is down');
 $redis->command('REPLICAOF', 'NO', 'ONE');
 $faults->recovers('a master');
 asked_again($faults);
-$faults->note;
-$faults->clean('without a master');
+$faults->remember_workers;
+$faults->ends_clean('without a master');
 
 
 # Out of memory
@@ -114,8 +114,8 @@ $faults->clean('without a master');
 $redis->command('FLUSHALL');
 $redis->command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
 $faults = SlidewinFaults->start(url => $redis->url, @parameters);
-ok($faults->well, 'Redis is asked');
-$faults->note;
+ok($faults->redis_answers, 'Redis is asked');
+$faults->remember_workers;
 
 my $connection = connection($redis);
 my $client = SlidewinFaults::fresh();
@@ -128,7 +128,7 @@ $faults->fails('OOM', $client);
 opened($faults, 'OOM command not allowed when used memory');
 $redis->command('CONFIG', 'SET', 'maxmemory', 0);
 
-ok($faults->well, 'there is memory again');
+ok($faults->redis_answers, 'there is memory again');
 asked_again($faults);
 is($faults->ask($_, $client, 2), '200 PASSED redis, 429 REJECTED redis retry',
    "... $_: what was counted is, and no more") for @SlidewinFaults::MODES;
@@ -182,12 +182,12 @@ $redis->command('SCRIPT', 'KILL');
 $script->reply;
 $faults->recovers('BUSY');
 is(connection($redis), $connection, '... on the same connection');
-is($faults->lines(qr/is lost/), 0, '... and none was lost');
+is($faults->log_lines(qr/is lost/), 0, '... and none was lost');
 
 
 # A key that is somebody else's
 
-my $before = $faults->lines(qr/is not asked/);
+my $before = $faults->log_lines(qr/is not asked/);
 
 for my $case (['WRONGTYPE', sub { $redis->command('LPUSH', $_[0], 'x') }],
               ['SLIDEWIN', sub { $redis->command('SET', $_[0], 'mine') }])
@@ -195,7 +195,7 @@ for my $case (['WRONGTYPE', sub { $redis->command('LPUSH', $_[0], 'x') }],
     my ($error, $take) = @$case;
     my $key = "secret$error";
 
-    ok($faults->well, 'Redis is asked');
+    ok($faults->redis_answers, 'Redis is asked');
     $take->("sw:{$key}:$_") for @SlidewinFaults::MODES;
     SlidewinNginx::nap(1.1);
     $faults->fails($error, $key);
@@ -203,7 +203,8 @@ for my $case (['WRONGTYPE', sub { $redis->command('LPUSH', $_[0], 'x') }],
        join(', ', ('503 ERROR_REJECTED fail_closed') x 10),
        '... as often as it is tried');
     $faults->decides("$error is one client's");
-    cmp_ok($faults->lines(qr/has something else under .*: "$error /), '>=', 1,
+    cmp_ok($faults->log_lines(qr/has something else under .*: "$error /),
+           '>=', 1,
            '... the log has it');
     is($redis->command('TYPE', "sw:{$key}:local"),
        $error eq 'WRONGTYPE' ? 'list' : 'string', '... and it is left alone');
@@ -212,11 +213,11 @@ for my $case (['WRONGTYPE', sub { $redis->command('LPUSH', $_[0], 'x') }],
        '... until it is gone');
 }
 
-is($faults->lines(qr/is not asked/), $before,
+is($faults->log_lines(qr/is not asked/), $before,
    'that was no reason to leave Redis alone');
 is(scalar($faults->nginx->errors(qr{slidewin redis.*secret})), 0,
    '... and no key is in the log');
-$faults->clean('errors');
+$faults->ends_clean('errors');
 $redis->remove;
 
 
@@ -226,8 +227,8 @@ $redis = SlidewinRedis->start(args => ['--enable-debug-command', 'yes']);
 $redis->command('DEBUG', 'POPULATE', 60_000);
 $redis->command('SAVE');
 $faults = SlidewinFaults->start(url => $redis->url, @parameters);
-ok($faults->well, 'Redis is asked');
-$faults->note;
+ok($faults->redis_answers, 'Redis is asked');
+$faults->remember_workers;
 $redis->kill;
 $redis->{unready} = 1;
 my $start = SlidewinNginx::now();
@@ -241,7 +242,7 @@ ok(SlidewinNginx::until_true(sub {
 
 ok(SlidewinNginx::until_true(sub {
     $faults->get('/open?k=' . SlidewinFaults::fresh());
-    $faults->lines(qr/.*LOADING Redis is loading/);
+    $faults->log_lines(qr/.*LOADING Redis is loading/);
 }, 20), '... as it says');
 $faults->fails('LOADING');
 is($redis->call('GET', 'x'), 'LOADING Redis is loading the dataset in memory',
@@ -251,10 +252,10 @@ cmp_ok($redis->command('INFO', 'stats') =~ /total_connections_received:(\d+)/m
        '... and is not connected to all the time');
 $redis->command('CONFIG', 'SET', 'key-load-delay', 0);
 $faults->recovers('loaded');
-my $lost = $faults->lines(qr/(?:is lost|cannot be reached): /);
+my $lost = $faults->log_lines(qr/(?:is lost|cannot be reached): /);
 cmp_ok($lost, '<=', 1, '... one line for its loss at most');
-is($faults->lines(qr/is back/), $lost, '... and one for its return');
-$faults->clean('loading');
+is($faults->log_lines(qr/is back/), $lost, '... and one for its return');
+$faults->ends_clean('loading');
 $redis->remove;
 
 
@@ -266,8 +267,8 @@ $faults->fails('CLUSTERDOWN');
 opened($faults, 'CLUSTERDOWN Hash slot not served');
 $redis->command('CLUSTER', 'ADDSLOTSRANGE', 0, 16383);
 $faults->recovers('a cluster of one');
-$faults->note;
-$faults->clean('a cluster');
+$faults->remember_workers;
+$faults->ends_clean('a cluster');
 $redis->remove;
 
 
@@ -291,26 +292,26 @@ my $fake = SlidewinFake->start(modes => {
 });
 
 $faults = SlidewinFaults->start(url => $fake->url, apart => 1, @parameters);
-ok($faults->well, 'Redis is asked');
-$faults->note;
+ok($faults->redis_answers, 'Redis is asked');
+$faults->remember_workers;
 
 for my $i (0 .. $#errors) {
     my $name = substr $errors[$i], 0, 20;
 
     # the log takes one such line a second
     SlidewinNginx::nap(1.1) if $name =~ s/[^ -~]/?/g;
-    ok($faults->well, 'Redis is asked');
+    ok($faults->redis_answers, 'Redis is asked');
     $faults->fails("\"$name\"", "error$i");
     is($fake->checks("error$i"), 9, '... and was asked, once for each');
 }
 
 is($fake->accepts, 3, 'all on the connections there are');
-cmp_ok($faults->lines(qr/.*ODD/), '>=', 1, 'an odd error is in the log');
+cmp_ok($faults->log_lines(qr/.*ODD/), '>=', 1, 'an odd error is in the log');
 is(scalar(grep { /[^\n\t -~]/ || length > 1000 }
           $faults->nginx->errors(qr/slidewin redis/)), 0,
    'what is logged of it is short and plain');
 
-ok($faults->well, 'Redis is asked');
+ok($faults->redis_answers, 'Redis is asked');
 my $evals = $fake->stats->{commands}{EVAL} // 0;
 $faults->fails('NOSCRIPT for ever', 'noscript');
 is($fake->stats->{commands}{EVAL} - $evals, 9,
@@ -318,6 +319,6 @@ is($fake->stats->{commands}{EVAL} - $evals, 9,
 is($fake->checks('noscript'), 18, '... and gave up then');
 
 $faults->recovers('in the end');
-$faults->clean('any other');
+$faults->ends_clean('any other');
 
 done_testing();

@@ -74,7 +74,7 @@ my ($worker) = $faults->nginx->workers;
 sub run {
     my ($name, $client) = @_;
 
-    BAIL_OUT('nginx does not get well') if !$faults->well(20);
+    BAIL_OUT('nginx does not get well') if !$faults->redis_answers(20);
     $faults->fails($name, $client);
     cmp_ok($fake->checks($client), '>=', 3, '... and it was asked');
 
@@ -91,9 +91,9 @@ sub grown {
     return;
 }
 
-ok($faults->well, 'Redis is asked');
+ok($faults->redis_answers, 'Redis is asked');
 $faults->decides('an honest answer');
-$faults->note;
+$faults->remember_workers;
 
 my $rss = SlidewinNginx::rss($worker);
 
@@ -106,6 +106,6 @@ run("$cases[$_][0], again", "again$_") for @announced .. $#cases;
 grown('what is sent leaves none behind', $rss);
 
 $faults->recovers('in the end');
-$faults->clean;
+$faults->ends_clean;
 
 done_testing();

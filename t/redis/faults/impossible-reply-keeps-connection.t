@@ -47,8 +47,8 @@ my $nginx = $faults->nginx;
 my @clients = map { $nginx->client } 1 .. 12;
 
 $_->get('/free') for @clients;
-ok($faults->well, 'Redis is asked');
-$faults->note;
+ok($faults->redis_answers, 'Redis is asked');
+$faults->remember_workers;
 
 for my $name (sort keys %untrue) {
     for my $mode (@SlidewinFaults::MODES) {
@@ -63,10 +63,10 @@ for my $name (sort keys %untrue) {
                                      : '/closed?k=' . SlidewinFaults::fresh())
             for 0 .. $#others;
 
-        is(SlidewinFaults::told($first->answer), '200 PASSED redis',
+        is(SlidewinFaults::summary($first->answer), '200 PASSED redis',
            '... the first is decided by Redis');
 
-        my @told = map { SlidewinFaults::told($_->answer) } @others;
+        my @told = map { SlidewinFaults::summary($_->answer) } @others;
         my ($own) = splice @told, 5, 1;
 
         unlike($own, qr/redis/, '... the one is not');
@@ -78,12 +78,12 @@ for my $name (sort keys %untrue) {
 }
 
 is($fake->accepts, 1, 'all on one connection');
-is($faults->lines(qr/is (?:lost|not asked)/), 0, '... that nobody gave up');
-cmp_ok($faults->lines(qr/has something else under the key/), '>=', 1,
+is($faults->log_lines(qr/is (?:lost|not asked)/), 0, '... that nobody gave up');
+cmp_ok($faults->log_lines(qr/has something else under the key/), '>=', 1,
        '... and the log says why');
 
 $faults->recovers('in the end');
 $_->close for @clients;
-$faults->clean;
+$faults->ends_clean;
 
 done_testing();

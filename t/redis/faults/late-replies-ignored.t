@@ -32,7 +32,7 @@ $_->get('/free') for @clients;
 
 # how often the log has said what of it
 sub said {
-    return { map { $_ => $faults->lines(qr/is $_/) }
+    return { map { $_ => $faults->log_lines(qr/is $_/) }
              'not asked for a while', 'asked again', 'back', 'lost' };
 }
 
@@ -69,8 +69,8 @@ sub slow {
 
 sub fast { unlink "$dir/slow" or die "fast: $!"; return }
 
-ok($faults->well, 'Redis is asked');
-$faults->note;
+ok($faults->redis_answers, 'Redis is asked');
+$faults->remember_workers;
 
 my $n = 500;
 my ($begin, @answers);
@@ -83,7 +83,7 @@ for (1 .. 3) {
     last if said()->{'not asked for a while'}
             > $begin->{'not asked for a while'};
     fast();
-    $faults->well;
+    $faults->redis_answers;
 }
 
 my @last = $n / 2 .. $n - 1;
@@ -114,7 +114,7 @@ cmp_ok($end->{lost} - $begin->{lost}, '<=',
        '... nor is it lost more than once');
 
 fast();
-ok($faults->well, 'in time again: Redis is asked');
+ok($faults->redis_answers, 'in time again: Redis is asked');
 
 my $then = said();
 
@@ -123,7 +123,7 @@ is($then->{back}, $then->{lost}, '... as is that it is back, if it was lost');
 
 $faults->recovers('in the end');
 $_->close for @clients;
-$faults->clean;
+$faults->ends_clean;
 
 # An error that comes late has been counted when it did not come: two requests
 # that fail so are two failures, not four, and five are what it takes.
@@ -148,8 +148,8 @@ $faults = SlidewinFaults->start(url => $errors->url,
 $nginx = $faults->nginx;
 @clients = map { $nginx->client } 1 .. 5;
 $_->get('/free') for @clients;
-ok($faults->well, 'Redis is asked');
-$faults->note;
+ok($faults->redis_answers, 'Redis is asked');
+$faults->remember_workers;
 
 # 0.8 s, then 1.4, 2.0, 2.6, 3.2: three are late, on a connection that is heard
 
@@ -157,22 +157,22 @@ $clients[0]->request('/open?k=first');
 SlidewinNginx::nap(0.02);
 $clients[$_]->request("/open?k=error.$_") for 1 .. 4;
 
-is(SlidewinFaults::told($clients[0]->answer), '200 PASSED redis',
+is(SlidewinFaults::summary($clients[0]->answer), '200 PASSED redis',
    'one that is in time');
-is(SlidewinFaults::told($clients[$_]->answer),
+is(SlidewinFaults::summary($clients[$_]->answer),
    '200 ERROR_PASSED fail_open', '... and one that is not answered well')
     for 1 .. 4;
 
 # until the last has come
 SlidewinNginx::nap(2.4);
 
-is($faults->lines(qr/is not asked for a while/), 0,
+is($faults->log_lines(qr/is not asked for a while/), 0,
    'four failures, three of them late, are four');
 is($errors->accepts, 1, '... on one connection');
 is($faults->ask('open', SlidewinFaults::fresh()), $SlidewinFaults::DECIDED,
    '... and Redis is asked');
 
 $_->close for @clients;
-$faults->clean('errors');
+$faults->ends_clean('errors');
 
 done_testing();

@@ -24,13 +24,13 @@ for my $end (qw(fin rst torn foreign)) {
                                        redis => 'timeout=5s');
 
     $fake->mode('well');
-    ok($faults->well, 'Redis is asked');
-    $faults->note;
+    ok($faults->redis_answers, 'Redis is asked');
+    $faults->remember_workers;
 
     $fake->mode('error');
     is($faults->ask('open', SlidewinFaults::fresh(), 5),
        join(', ', ('200 ERROR_PASSED fail_open') x 5), 'five errors');
-    is($faults->lines(qr/is not asked for a while/), 1,
+    is($faults->log_lines(qr/is not asked for a while/), 1,
        '... and it is not asked for a while');
 
     $fake->mode($end);
@@ -51,10 +51,10 @@ for my $end (qw(fin rst torn foreign)) {
     }, 10), '... another one, which is answered');
     cmp_ok(SlidewinNginx::now() - $lost, '<', $unheard * 0.75,
            '... before the first would be thought of as unheard');
-    is($faults->lines(qr/is asked again/), 1, '... it is asked again');
+    is($faults->log_lines(qr/is asked again/), 1, '... it is asked again');
 
     $faults->recovers($end);
-    $faults->clean($end);
+    $faults->ends_clean($end);
 }
 
 done_testing();

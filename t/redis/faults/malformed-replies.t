@@ -172,14 +172,14 @@ my $faults = SlidewinFaults->start(
               . " empty_gif; }\n" } @SlidewinFaults::MODES;
     } @algorithms));
 
-ok($faults->well, 'Redis is asked');
+ok($faults->redis_answers, 'Redis is asked');
 $faults->decides('an honest answer');
-$faults->note;
+$faults->remember_workers;
 
 for my $i (0 .. $#cases) {
     my $before = $fake->checks("case$i");
 
-    BAIL_OUT('nginx does not get well') if !$faults->well;
+    BAIL_OUT('nginx does not get well') if !$faults->redis_answers;
     $faults->fails($cases[$i][0], "case$i");
 
     cmp_ok($fake->checks("case$i") - $before, '>=', 3,
@@ -188,7 +188,7 @@ for my $i (0 .. $#cases) {
 
 for my $algorithm (@algorithms) {
     for my $i (0 .. $#pairs) {
-        BAIL_OUT('nginx does not get well') if !$faults->well;
+        BAIL_OUT('nginx does not get well') if !$faults->redis_answers;
 
         for my $mode (@SlidewinFaults::MODES) {
             is($faults->ask("${algorithm}_$mode", "pair$i"),
@@ -197,12 +197,12 @@ for my $algorithm (@algorithms) {
         }
     }
 
-    ok($faults->well, 'Redis is asked');
+    ok($faults->redis_answers, 'Redis is asked');
     is($faults->ask("${algorithm}_closed", 'honest'), $SlidewinFaults::DECIDED,
        "$algorithm: an honest answer");
 }
 
 $faults->recovers('in the end');
-$faults->clean;
+$faults->ends_clean;
 
 done_testing();

@@ -23,16 +23,11 @@ my $faults = SlidewinFaults->start(url => $fake->url, apart => 1,
 my ($worker) = $faults->nginx->workers;
 
 # the most it ever had, in KB
-sub peak {
-    my ($kb) = SlidewinNginx::_slurp("/proc/$worker/status")
-               =~ /^VmHWM:\s+(\d+) kB/m or die "no VmHWM";
+sub peak { return SlidewinNginx::memory($worker, 'VmHWM') }
 
-    return $kb;
-}
-
-ok($faults->well, 'Redis is asked');
+ok($faults->redis_answers, 'Redis is asked');
 $faults->decides('an honest answer');
-$faults->note;
+$faults->remember_workers;
 
 my $before = peak();
 
@@ -41,10 +36,10 @@ $faults->fails('4096 arrays of 4096 numbers', $_)
 cmp_ok($fake->checks, '>', 9, '... and it was asked');
 cmp_ok(peak() - $before, '<', 8192, '... without memory for them');
 
-cmp_ok($faults->lines(qr/is lost: its answer is nested too deep/), '>=', 1,
+cmp_ok($faults->log_lines(qr/is lost: its answer is nested too deep/), '>=', 1,
        '... because it is nested');
 
 $faults->recovers('in the end');
-$faults->clean;
+$faults->ends_clean;
 
 done_testing();

@@ -60,8 +60,7 @@ ok(SlidewinNginx::until_true(sub {
 is($nginx->get('/t?k=a')->{status}, 200, 'all limits of a request');
 
 if (!SlidewinNginx::asan()) {
-    my ($kb) = SlidewinNginx::_slurp("/proc/$worker/status")
-               =~ /^VmSize:\s+(\d+) kB/m;
+    my $kb = SlidewinNginx::memory($worker, 'VmSize');
     my $bytes = ($kb + 256 * 1024) * 1024;
 
     system('prlimit', "--pid=$worker", "--as=$bytes:$bytes") == 0
@@ -85,7 +84,7 @@ is(($nginx->workers)[0], $worker, 'the worker lives on');
 $nginx->stop(allow => $failed);
 
 is(scalar(grep { /^=+\d+=+ERROR|runtime error/ }
-          map { split /^/, SlidewinNginx::_slurp($_) } glob "$dir/asan*"),
+          map { split /^/, SlidewinNginx::slurp($_) } glob "$dir/asan*"),
    0, 'nothing was written where it must not be');
 
 done_testing();

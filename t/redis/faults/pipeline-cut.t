@@ -89,8 +89,8 @@ my $nginx = $faults->nginx;
 my @clients = map { $nginx->client } 1 .. $all;
 
 $_->get('/free') for @clients;
-ok($faults->well, 'Redis is asked');
-$faults->note;
+ok($faults->redis_answers, 'Redis is asked');
+$faults->remember_workers;
 
 sub tally {
     my %count;
@@ -114,12 +114,12 @@ my %rest = (
 
 for my $how (qw(fin rst)) {
     for my $mode (@SlidewinFaults::MODES) {
-        ok($faults->well, 'Redis is asked');
+        ok($faults->redis_answers, 'Redis is asked');
 
         my $accepts = $fake->accepts;
         my $checks = $fake->checks($how);
         my @answers = all_at_once("/many_$mode?k=$how");
-        my @told = map { SlidewinFaults::told($_) } @answers;
+        my @told = map { SlidewinFaults::summary($_) } @answers;
 
         is(tally(@told), $rest{$mode},
            "$how after 7 of 20 answers, on_error=$mode has the rest");
@@ -128,7 +128,7 @@ for my $how (qw(fin rst)) {
                '<', 15000, '... and none waited for the timeout');
         is(scalar(grep { length $_->{buffer} } @clients), 0,
            '... each was answered once');
-        ok($faults->well, '... Redis is asked again');
+        ok($faults->redis_answers, '... Redis is asked again');
         is($fake->accepts - $accepts, 1, '... on one new connection');
     }
 }
@@ -137,12 +137,13 @@ for my $case (['none', 'FIN instead of an answer'],
               ['reset', 'RST instead of an answer'],
               ['half', 'FIN in an answer'])
 {
-    ok($faults->well, 'Redis is asked');
+    ok($faults->redis_answers, 'Redis is asked');
 
-    my $lost = $faults->lines(qr/is lost/);
+    my $lost = $faults->log_lines(qr/is lost/);
 
     $faults->fails($case->[1], $case->[0]);
-    cmp_ok($faults->lines(qr/is lost/), '>', $lost, '... and is in the log');
+    cmp_ok($faults->log_lines(qr/is lost/), '>', $lost,
+           '... and is in the log');
 }
 
 $faults->recovers('after ends');
@@ -156,7 +157,7 @@ for my $case (['twice', 'two answers in one piece'],
     my ($client, $name) = @$case;
 
     for my $mode (@SlidewinFaults::MODES) {
-        ok($faults->well, 'Redis is asked');
+        ok($faults->redis_answers, 'Redis is asked');
 
         my $accepts = $fake->accepts;
 
@@ -165,21 +166,21 @@ for my $case (['twice', 'two answers in one piece'],
         SlidewinNginx::until_true(sub { $fake->accepts > $accepts }, 5);
         cmp_ok($fake->accepts, '>', $accepts, '... the connection is dropped');
 
-        ok($faults->well, '... Redis is asked again');
+        ok($faults->redis_answers, '... Redis is asked again');
         my $other = SlidewinFaults::fresh();
         is($faults->ask($mode, $other), $SlidewinFaults::DECIDED,
            '... and decides for another client by itself');
     }
 }
 
-cmp_ok($faults->lines(qr/is lost: it said more than was asked/), '>=', 9,
+cmp_ok($faults->log_lines(qr/is lost: it said more than was asked/), '>=', 9,
        'the reason is in the log');
 
 for my $mode (@SlidewinFaults::MODES) {
-    ok($faults->well, 'Redis is asked');
+    ok($faults->redis_answers, 'Redis is asked');
 
     my $checks = $fake->checks('stray');
-    my @told = map { SlidewinFaults::told($_) }
+    my @told = map { SlidewinFaults::summary($_) }
                all_at_once("/many_$mode?k=stray");
 
     is(scalar(grep { /redis/ } @told), 5, "an answer too many in a pipeline,"
@@ -190,14 +191,14 @@ for my $mode (@SlidewinFaults::MODES) {
        '... and as many are admitted as have a right to');
 }
 
-ok($faults->well, 'Redis is asked');
+ok($faults->redis_answers, 'Redis is asked');
 $faults->decides('a push in front of the answer', 'push');
 
 # One who always says too much is not met again and again at once.
 
-ok($faults->well, 'Redis is asked');
+ok($faults->redis_answers, 'Redis is asked');
 my $accepts = $fake->accepts;
-my $lost = $faults->lines(qr/is lost/);
+my $lost = $faults->log_lines(qr/is lost/);
 my $end = SlidewinNginx::now() + 2;
 my $n = 0;
 
@@ -211,11 +212,11 @@ while (SlidewinNginx::now() < $end) {
 cmp_ok($n, '>', 100, "$n requests to one who always says too much");
 cmp_ok($fake->accepts - $accepts, '<=', 12, '... do not bring as many'
        . ' connections');
-cmp_ok($faults->lines(qr/is lost/) - $lost, '<=', 12, '... nor lines');
+cmp_ok($faults->log_lines(qr/is lost/) - $lost, '<=', 12, '... nor lines');
 
 $fake->mode('well');
 $faults->recovers('in the end');
 $_->close for @clients;
-$faults->clean;
+$faults->ends_clean;
 
 done_testing();

@@ -31,11 +31,11 @@ sub stays_lost {
     my ($name) = @_;
 
     ok(ask_for(4), "$name: it decides nothing");
-    is($faults->lines(qr/(?:is lost|cannot be reached)/), 1,
+    is($faults->log_lines(qr/(?:is lost|cannot be reached)/), 1,
        '... it is lost once');
-    is($faults->lines(qr/is (?:back|asked again)/), 0,
+    is($faults->log_lines(qr/is (?:back|asked again)/), 0,
        '... and never back');
-    cmp_ok($faults->lines(qr/./), '<=', 4, '... with few words')
+    cmp_ok($faults->log_lines(qr/./), '<=', 4, '... with few words')
         or diag(join '', $faults->nginx->errors(qr/slidewin redis/));
 
     return;
@@ -44,12 +44,12 @@ sub stays_lost {
 sub comes_back {
     my ($name) = @_;
 
-    is($faults->lines(qr/is back/), 0, "$name: it is not back yet");
+    is($faults->log_lines(qr/is back/), 0, "$name: it is not back yet");
     $faults->recovers($name);
-    is($faults->lines(qr/is back/), 1, '... it is back, once');
-    is($faults->lines(qr/(?:is lost|cannot be reached)/), 1,
+    is($faults->log_lines(qr/is back/), 1, '... it is back, once');
+    is($faults->log_lines(qr/(?:is lost|cannot be reached)/), 1,
        '... and not lost again');
-    $faults->clean($name);
+    $faults->ends_clean($name);
 
     return;
 }
@@ -59,8 +59,8 @@ sub comes_back {
 my $redis = SlidewinRedis->start;
 
 $faults = SlidewinFaults->start(url => $redis->url, redis => 'timeout=2s');
-ok($faults->well, 'Redis is asked');
-$faults->note;
+ok($faults->redis_answers, 'Redis is asked');
+$faults->remember_workers;
 
 $redis->command('REPLICAOF', '127.0.0.1', SlidewinRedis::free_port());
 stays_lost('a replica');
@@ -83,8 +83,8 @@ my $fake = SlidewinFake->start(modes => { slow => $slow });
 
 $faults = SlidewinFaults->start(url => $fake->url,
                                 redis => 'timeout=500ms connect_timeout=20s');
-ok($faults->well, 'Redis is asked');
-$faults->note;
+ok($faults->redis_answers, 'Redis is asked');
+$faults->remember_workers;
 
 $fake->mode('slow');
 stays_lost('slower than the timeout');
@@ -97,8 +97,8 @@ comes_back('as fast as before');
 $fake = SlidewinFake->start;
 $faults = SlidewinFaults->start(url => $fake->url,
                                 redis => 'timeout=1s connect_timeout=20s');
-ok($faults->well, 'Redis is asked');
-$faults->note;
+ok($faults->redis_answers, 'Redis is asked');
+$faults->remember_workers;
 
 my $accepts = $fake->accepts;
 
@@ -107,7 +107,7 @@ $faults->get('/open?k=silent');
 ok(SlidewinNginx::until_true(sub { $fake->accepts > $accepts }, 10),
    'lost, and connected anew');
 SlidewinNginx::nap(0.5);
-is($faults->lines(qr/is lost: no answer within the timeout/), 1,
+is($faults->log_lines(qr/is lost: no answer within the timeout/), 1,
    '... which is said once');
 
 $fake->mode('well');

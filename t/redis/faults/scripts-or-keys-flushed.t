@@ -16,10 +16,10 @@ for my $workers (1, 2) {
     my $nginx = $faults->nginx;
     my @clients = $nginx->clients(50);
 
-    ok($faults->well, "$name: Redis is asked");
+    ok($faults->redis_answers, "$name: Redis is asked");
     is(scalar(grep { $_->get('/well_local?k=w')->{header}{'x-source'}
                      ne 'redis' } @clients), 0, '... by all');
-    $faults->note;
+    $faults->remember_workers;
 
     # the script, alone and under a crowd
 
@@ -67,7 +67,7 @@ for my $workers (1, 2) {
 
     is_deeply(\%told, { '200 x2, 429 x48' => $rounds },
               "$name: scripts flushed 200 times cost nobody anything");
-    is($faults->lines(qr/./), 0, '... and are nothing to log');
+    is($faults->log_lines(qr/./), 0, '... and are nothing to log');
     my ($before) = $redis->calls('evalsha');
     $faults->decides($name);
     is(($redis->calls('evalsha'))[0] - $before, 9,
@@ -85,7 +85,7 @@ for my $workers (1, 2) {
            '... and from the beginning after FLUSHALL');
     }
 
-    is($faults->lines(qr/./), 0, '... which is nothing to log');
+    is($faults->log_lines(qr/./), 0, '... which is nothing to log');
 
     # one key, to make room for others
 
@@ -113,10 +113,10 @@ for my $workers (1, 2) {
        "... on_error=$_: it begins anew") for @SlidewinFaults::MODES;
     cmp_ok($redis->command('INFO', 'stats') =~ /^evicted_keys:(\d+)/m && $1,
            '>', 0, '... as keys do there');
-    is($faults->lines(qr/./), 0, '... which is nothing to log');
+    is($faults->log_lines(qr/./), 0, '... which is nothing to log');
 
     $faults->recovers($name);
-    $faults->clean($name);
+    $faults->ends_clean($name);
     $_->close for @clients;
     $redis->remove;
 }

@@ -55,7 +55,7 @@ for my $workers (1, 2) {
        "$name, down at start: it is in the log");
 
     SlidewinNginx::until_true(sub {
-        $faults->lines(qr/cannot be reached: /) >= $workers;
+        $faults->log_lines(qr/cannot be reached: /) >= $workers;
     }, 10);
 
     my @clients = $nginx->clients(50);
@@ -65,7 +65,7 @@ for my $workers (1, 2) {
     cmp_ok(slowest(@answers), '<', 10000, '... and nobody waits');
 
     SlidewinNginx::nap(0.5);
-    is($faults->lines(qr/cannot be reached: Connection refused/), $workers,
+    is($faults->log_lines(qr/cannot be reached: Connection refused/), $workers,
        '... with one line of each worker');
 
     ok($redis->run, "$name: Redis is started");
@@ -77,15 +77,15 @@ for my $workers (1, 2) {
         !grep { $_->get('/well_local?k=w')->{header}{'x-source'} ne 'redis' }
             @clients;
     }, 10), '... to each worker');
-    is($faults->lines(qr/is back/), $workers, '... with one line of each');
-    $faults->note;
+    is($faults->log_lines(qr/is back/), $workers, '... with one line of each');
+    $faults->remember_workers;
 
     # killed with commands on their way: it is stopped, so that they are
 
     for my $round (1, 2) {
         my $client = SlidewinFaults::fresh();
         my @more = map { $nginx->clients(20) } @SlidewinFaults::MODES;
-        my $lost = $faults->lines(qr/is lost: /);
+        my $lost = $faults->log_lines(qr/is lost: /);
 
         # each worker comes back in its own time
         ok(SlidewinNginx::until_true(sub {
@@ -122,7 +122,7 @@ for my $workers (1, 2) {
 
         is(scalar(grep { length $_->{buffer} } @more), 0,
            '... each is answered once');
-        is($faults->lines(qr/is lost: /) - $lost, $workers,
+        is($faults->log_lines(qr/is lost: /) - $lost, $workers,
            '... and each worker has one line about it');
 
         $faults->fails("$name, gone");
@@ -148,7 +148,7 @@ for my $workers (1, 2) {
             @clients;
     }, 10), '... for each worker');
 
-    $faults->clean($name);
+    $faults->ends_clean($name);
     $_->close for @clients;
     $redis->remove;
 }

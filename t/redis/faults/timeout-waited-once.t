@@ -35,7 +35,7 @@ for my $workers (1, 2) {
     };
 
     ok($all_well->(), "$name: Redis is asked");
-    $faults->note;
+    $faults->remember_workers;
 
     my %tally = (
         local => '200 x2, 429 x48', open => '200 x50', closed => '503 x50',
@@ -43,7 +43,7 @@ for my $workers (1, 2) {
 
     for my $mode (@SlidewinFaults::MODES) {
         my $client = SlidewinFaults::fresh();
-        my $lost = $faults->lines(qr/is lost: /);
+        my $lost = $faults->log_lines(qr/is lost: /);
 
         $redis->signal('STOP');
 
@@ -62,7 +62,8 @@ for my $workers (1, 2) {
            0, '... those after them wait for nothing');
         is(SlidewinNginx::tally(map { $_->{status} } @later), $tally{$mode},
            '... and get as much');
-        is($faults->lines(qr/is lost: no answer within the timeout/) - $lost,
+        is($faults->log_lines(qr/is lost: no answer within the timeout/)
+               - $lost,
            $workers, '... with one line of each worker');
 
         $redis->signal('CONT');
@@ -96,7 +97,7 @@ for my $workers (1, 2) {
     $redis->signal('CONT');
     ok($all_well->(), 'Redis is asked again');
     $faults->recovers($name);
-    $faults->clean($name);
+    $faults->ends_clean($name);
     $_->close for @clients;
     $redis->remove;
 }
@@ -163,7 +164,7 @@ sub ask_alone {
     my (%answers, $tries);
 
     for (1 .. 5) {
-        ok($faults->well, 'Redis is asked');
+        ok($faults->redis_answers, 'Redis is asked');
         ask(SlidewinFaults::fresh());
         $accepts = $fake->accepts;
 
@@ -185,30 +186,30 @@ sub asked {
 }
 
 $_->get('/free') for map { values %$_ } values %client;
-ok($faults->well, 'Redis is asked');
-$faults->note;
+ok($faults->redis_answers, 'Redis is asked');
+$faults->remember_workers;
 
 my %before = ask('before');
 my ($tries, %late) = ask_alone('late');
 
 for my $mode (@modes) {
-    is(SlidewinFaults::told($before{$mode}), '200 PASSED redis',
+    is(SlidewinFaults::summary($before{$mode}), '200 PASSED redis',
        "an answer before the timeout is obeyed, on_error=$mode");
     cmp_ok($before{$mode}{header}{'x-latency'}, '>=', 450,
            '... when it comes');
-    is(SlidewinFaults::told($late{$mode}), $told{$mode},
+    is(SlidewinFaults::summary($late{$mode}), $told{$mode},
        '... and one after it is not');
     cmp_ok($late{$mode}{header}{'x-latency'}, '>=', $timeout - 20,
            '... which is not known before');
 }
 
-ok($faults->well, 'the next ones are answered');
+ok($faults->redis_answers, 'the next ones are answered');
 is($fake->accepts - $accepts, 3, '... on new connections');
 
 # it has counted one of the two, though it was not heard
 my @after = map { { ask('before') } } 1, 2;
 
-is(join(', ', map { SlidewinFaults::told($_) } $after[0]{$_}, $after[1]{$_}),
+is(join(', ', map { SlidewinFaults::summary($_) } $after[0]{$_}, $after[1]{$_}),
    '200 PASSED redis, 429 REJECTED redis retry', "... and goes on, on_error=$_")
     for @modes;
 is($fake->checks('late'), 3 * $tries,
@@ -219,13 +220,13 @@ is($fake->checks('late'), 3 * $tries,
 my (undef, %gone) = ask_alone('half_open');
 
 for my $mode (@modes) {
-    is(SlidewinFaults::told($gone{$mode}), $told{$mode},
+    is(SlidewinFaults::summary($gone{$mode}), $told{$mode},
        "a connection that swallows all: on_error=$mode decides");
     cmp_ok($gone{$mode}{header}{'x-latency'}, '>=', $timeout - 20,
            '... after the timeout');
 }
 
-ok($faults->well, '... and Redis is asked again');
+ok($faults->redis_answers, '... and Redis is asked again');
 is($fake->accepts - $accepts, 3, '... on new connections');
 $faults->decides('... and decides');
 
@@ -236,14 +237,14 @@ my $port = sprintf '%04X', $fake->port;
 ok(scalar(grep {
     my (undef, $local, $remote, $state, undef, $timer) = split;
     $remote =~ /:$port$/ && $state eq '01' && $timer =~ /^02:/;
-} split /\n/, SlidewinNginx::_slurp('/proc/net/tcp')),
+} split /\n/, SlidewinNginx::slurp('/proc/net/tcp')),
    'an idle connection is kept under watch');
 
 # Late on a connection that is kept, because others were answered on it.
 
 my ($first, $overdue, $next) = map { SlidewinFaults::fresh() } 1 .. 3;
 
-ok($faults->well, 'Redis is asked');
+ok($faults->redis_answers, 'Redis is asked');
 $accepts = $fake->accepts;
 $fake->mode('hold');
 
@@ -265,11 +266,11 @@ $fake->release;
 my %next = answers('next');
 
 for my $mode (@modes) {
-    is(SlidewinFaults::told($first{$mode}), '200 PASSED redis',
+    is(SlidewinFaults::summary($first{$mode}), '200 PASSED redis',
        "three in a pipeline, on_error=$mode: the first is in time");
-    is(SlidewinFaults::told($overdue{$mode}), $told{$mode},
+    is(SlidewinFaults::summary($overdue{$mode}), $told{$mode},
        '... the second is not');
-    is(SlidewinFaults::told($next{$mode}), '200 PASSED redis',
+    is(SlidewinFaults::summary($next{$mode}), '200 PASSED redis',
        '... and its answer is not the third\'s');
 }
 
@@ -280,6 +281,6 @@ is($faults->ask($_, $next, 2), '200 PASSED redis, 429 REJECTED redis retry',
 
 $faults->recovers('in the end');
 $_->close for map { values %$_ } values %client;
-$faults->clean('late');
+$faults->ends_clean('late');
 
 done_testing();

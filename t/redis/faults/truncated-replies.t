@@ -40,13 +40,13 @@ my $fake = SlidewinFake->start(modes => {
 
 my $patient = SlidewinFaults->start(url => $fake->url, redis => 'timeout=20s');
 
-ok($patient->well, 'Redis is asked');
-$patient->note;
+ok($patient->redis_answers, 'Redis is asked');
+$patient->remember_workers;
 
 $patient->decides('a byte at a time', 'bytes');
 $patient->decides('in two halves', 'halves');
 is($fake->accepts, 1, 'all on one connection');
-$patient->clean('in pieces');
+$patient->ends_clean('in pieces');
 
 my $faults = SlidewinFaults->start(url => $fake->url, apart => 1,
                                    redis => "timeout=${timeout}ms");
@@ -54,8 +54,8 @@ my $nginx = $faults->nginx;
 my %client = map { $_ => $nginx->client } @SlidewinFaults::MODES;
 
 $_->get('/free') for values %client;
-ok($faults->well, 'Redis is asked again');
-$faults->note;
+ok($faults->redis_answers, 'Redis is asked again');
+$faults->remember_workers;
 
 my %told = (
     local => '200 PASSED fallback', open => '200 ERROR_PASSED fail_open',
@@ -70,13 +70,13 @@ $faults->get('/closed?k=' . SlidewinFaults::fresh());
 my $length = $fake->stats->{length};
 
 while (++$n < $length) {
-    $faults->well or last;
+    $faults->redis_answers or last;
 
     $client{$_}->request("/$_?k=first$n") for keys %client;
 
     for my $mode (sort keys %client) {
         my $answer = $client{$mode}->answer;
-        my $told = SlidewinFaults::told($answer);
+        my $told = SlidewinFaults::summary($answer);
 
         push @{$other{$mode}}, "$n: $told" if $told ne $told{$mode};
         push @early, $n if $answer->{header}{'x-latency'} < $timeout - 20;
@@ -94,6 +94,6 @@ is("@early", '', '... at the timeout, not before');
 
 $faults->recovers('in the end');
 $_->close for values %client;
-$faults->clean;
+$faults->ends_clean;
 
 done_testing();

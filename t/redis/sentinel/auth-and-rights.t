@@ -34,7 +34,7 @@ my $group = SlidewinSentinel->start(
     conf => "user default on >p33rs ~* &* +\@all\n"
             . "user guard on >gu4rd @guard @news\n");
 my ($master) = $group->nodes;
-my ($sentinel) = $group->guards;
+my ($sentinel) = $group->sentinels;
 
 sub allow {
     my ($server, $user, $password, @may) = @_;
@@ -81,15 +81,16 @@ for (['a user', "sentinel_user=guard sentinel_password_file=$dir/guard"],
     my ($name, $parameters) = @$_;
     my $faults = start($parameters);
 
-    ok($faults->well, "$name: the sentinel answers, and the master decides");
-    $faults->note;
+    ok($faults->redis_answers,
+       "$name: the sentinel answers, and the master decides");
+    $faults->remember_workers;
     $faults->decides($name);
     like($group->ask($master, 'CLIENT', 'LIST'), qr/ user=edge /,
          '... to the user of the URL');
     is(scalar($faults->nginx->errors(qr/slidewin redis/)), 0,
        '... without a word');
     silent($faults);
-    $faults->clean($name);
+    $faults->ends_clean($name);
 }
 
 
@@ -118,7 +119,7 @@ for (['no password', '', 'NOAUTH Authentication required\.'],
 
 my $faults = start("sentinel_user=guard sentinel_password_file=$dir/guard");
 
-ok($faults->well, 'with the least they need: Redis is asked');
+ok($faults->redis_answers, 'with the least they need: Redis is asked');
 
 for my $right (@guard) {
     allow($sentinel, 'guard', 'gu4rd', grep { $_ ne $right } @guard, @news);
@@ -130,7 +131,7 @@ for my $right (@guard) {
            qr/sentinels of mymaster".*(?:lost|reached): NOPERM/, 10),
        '... the log says why');
     allow($sentinel, 'guard', 'gu4rd', @guard, @news);
-    ok($faults->well(20), '... but with it');
+    ok($faults->redis_answers(20), '... but with it');
 }
 
 # A user who may not hear the news finds the master, and the log says so.
@@ -140,7 +141,7 @@ allow($sentinel, 'guard', 'gu4rd', @guard);
 ok($faults->nginx->logged(qr/\[warn\] .*slidewin redis "127\.0\.0\.1:\d+" of "mymaster" tells no news of a failover, which is noticed later: "NOPERM/, 10),
    'without those that bring news: the log says so');
 $group->ask($master, 'CLIENT', 'KILL', 'USER', 'edge');
-ok($faults->well(20), '... and the master is found');
+ok($faults->redis_answers(20), '... and the master is found');
 allow($sentinel, 'guard', 'gu4rd', @guard, @news);
 
 allow($master, 'edge', 'edg3', grep { $_ ne '+role' } @edge);
@@ -150,7 +151,7 @@ ok(SlidewinNginx::until_true(sub {
 ok($faults->nginx->logged(qr/slidewin redis "mymaster at 127\.0\.0\.1:\d+" cannot be reached: NOPERM/, 10),
    '... the log says why');
 allow($master, 'edge', 'edg3', @edge);
-ok($faults->well(20), '... but with it');
+ok($faults->redis_answers(20), '... but with it');
 silent($faults);
 $faults->client->close;
 $faults->nginx->stop(name => 'rights');

@@ -15,7 +15,7 @@ my $master = SlidewinRedis->start;
 sub says {
     my ($answer) = @_;
 
-    return { greet => sub {
+    return { command => sub {
         my ($c, $command) = @_;
 
         $c->send(uc $command->[0] eq 'PING' ? "+PONG\r\n" : $answer);
@@ -31,16 +31,19 @@ sub names {
 }
 
 my %bad = (
-    'silent at once' => { greet => sub { 1 } },
-    'silent when asked' => { greet => sub {
+    'silent at once' => { command => sub { 1 } },
+    'silent when asked' => { command => sub {
         uc $_[1][0] eq 'PING' and $_[0]->send("+PONG\r\n");
         return 1;
     } },
-    'ended when asked' => { greet => sub {
+    'ended when asked' => { command => sub {
         uc $_[1][0] eq 'PING' ? $_[0]->send("+PONG\r\n") : $_[0]->fin;
         return 1;
     } },
-    'no greeting' => { greet => sub { $_[0]->send("-DENIED\r\n"); return 1 } },
+    'no greeting' => { command => sub {
+        $_[0]->send("-DENIED\r\n");
+        return 1;
+    } },
     'an error' => says("-NOPERM this user has no permissions\r\n"),
     'no master' => says("*-1\r\n"),
     'no answer in it' => says("*0\r\n"),
@@ -69,13 +72,13 @@ for my $name (sort keys %bad) {
                . '/mymaster',
         redis => 'timeout=2s connect_timeout=1500ms');
 
-    ok($faults->well(20), "$name: the other knows the master");
-    $faults->note;
+    ok($faults->redis_answers(20), "$name: the other knows the master");
+    $faults->remember_workers;
     is($faults->ask('closed', SlidewinFaults::fresh()), $SlidewinFaults::DECIDED,
        '... which decides');
     is(scalar($faults->nginx->errors(qr/\[error\] .*sentinels of/)), 0,
        '... and nobody is told');
-    $faults->clean($name);
+    $faults->ends_clean($name);
 }
 
 done_testing();

@@ -47,7 +47,7 @@ sub traffic {
 
         until (-e "$nginx->{root}/end") {
             for my $mode (qw(local open closed well_local)) {
-                $told{SlidewinFaults::told(
+                $told{SlidewinFaults::summary(
                     $client->get("/$mode?k=traffic" . int rand 50))}++;
             }
         }
@@ -70,16 +70,17 @@ sub traffic {
 
 my $first = $group->master;
 
-ok($faults->well, 'the sentinels know the master: Redis is asked');
+ok($faults->redis_answers, 'the sentinels know the master: Redis is asked');
 is(SlidewinNginx::until_true(sub { connections($first) == 2 },
                              10 * SlidewinNginx::patience()), 1,
    '... by both workers');
 is(join(' ', map { connections($_) } grep { $_ != $first } $group->nodes),
    '0 0', '... and nobody goes to a replica');
 $faults->decides('found');
-is(join(' ', $group->ask($first, 'INFO', 'keyspace') =~ /^(db\d+):/mg), 'db3', '... in the database of the URL');
+is(join(' ', $group->ask($first, 'INFO', 'keyspace') =~ /^(db\d+):/mg), 'db3',
+   '... in the database of the URL');
 is(scalar($nginx->errors(qr/slidewin redis/)), 0, '... without a word');
-$faults->note;
+$faults->remember_workers;
 
 
 # It is replaced by hand. All that was counted is known to the new one.
@@ -97,7 +98,7 @@ is(join(', ', grep { !$sound{$_} } sort keys %told), '',
    '... every request is accounted for')
     or diag(explain(\%told));
 cmp_ok($told{'200 PASSED redis'}, '>', 0, '... most by Redis');
-ok($faults->well(30), '... and Redis is asked again');
+ok($faults->redis_answers(30), '... and Redis is asked again');
 is($faults->ask('closed', 'kept', 2),
    '200 PASSED redis, 429 REJECTED redis retry',
    '... which knows what the first one had counted');
@@ -108,7 +109,7 @@ ok(SlidewinNginx::until_true(sub { connections($second) == 2 },
 ok(SlidewinNginx::until_true(sub { connections($first) == 0 },
                              10 * SlidewinNginx::patience()),
    '... and the first is left');
-ok($group->settled, '... it is a replica now');
+ok($group->agreed, '... it is a replica now');
 
 
 # It is killed under traffic, and a sentinel is frozen, the one who was asked.
@@ -130,7 +131,7 @@ is(join(', ', grep { !$sound{$_} } sort keys %told), '',
     or diag(explain(\%told));
 cmp_ok($told{'200 PASSED redis'}, '>', 0, '... by Redis');
 cmp_ok($told{'503 ERROR_REJECTED fail_closed'}, '>', 0, '... and on_error');
-ok($faults->well(30), '... until there is another master');
+ok($faults->redis_answers(30), '... until there is another master');
 
 my $third = $group->master;
 
@@ -161,6 +162,6 @@ cmp_ok(scalar($nginx->errors(qr/\[error\] .*slidewin redis/)), '<=', 12,
 is(scalar($nginx->errors(qr/\[error\] .*sentinels of/)), 0,
    '... and none for a sentinel');
 $group->thaw(0);
-$faults->clean('three masters');
+$faults->ends_clean('three masters');
 
 done_testing();

@@ -27,7 +27,7 @@ sub texts { return '*' . @_ . "\r\n" . join '', map { bulk($_) } @_ }
 sub names {
     my ($master, $epoch, $news) = @_;
 
-    return { greet => sub {
+    return { command => sub {
         my ($c, $command) = @_;
         my ($verb, $what) = map { uc } @$command;
 
@@ -65,7 +65,7 @@ my %modes = (
     old => names($old),
     new => names($new, 2),
     untold => names($new),
-    silent => { greet => sub {
+    silent => { command => sub {
         uc $_[1][0] eq 'PING' and $_[0]->send("+PONG\r\n");
         return 1;
     } },

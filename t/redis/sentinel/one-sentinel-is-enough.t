@@ -24,7 +24,7 @@ sub says {
     my ($answer) = @_;
 
     return { check => sub { die "a sentinel was asked to count\n" },
-             greet => sub {
+             command => sub {
                  my ($c, $command) = @_;
                  my $verb = uc $command->[0];
 
@@ -72,8 +72,8 @@ sub set { my ($mode, @of) = @_; $_->mode($mode) for @of; return }
 sub finds {
     my ($faults, $name) = @_;
 
-    ok($faults->well(20), "$name: the master is found");
-    $faults->note;
+    ok($faults->redis_answers(20), "$name: the master is found");
+    $faults->remember_workers;
     $faults->decides($name);
 
     return;
@@ -93,7 +93,7 @@ for (['the first is down', $dead, @guards[1, 2]],
     finds($faults, $name);
     is(scalar($faults->nginx->errors(qr/sentinels of mymaster/)), 0,
        '... and nobody is told');
-    $faults->clean($name);
+    $faults->ends_clean($name);
 }
 
 
@@ -105,16 +105,16 @@ for my $mode (qw(mistaken late)) {
     my $faults = start(\@guards);
 
     finds($faults, "$mode, one of three");
-    is($faults->lines(qr/cannot be reached/), 0, '... without a word');
-    $faults->clean("$mode, one of three");
+    is($faults->log_lines(qr/cannot be reached/), 0, '... without a word');
+    $faults->ends_clean("$mode, one of three");
 
     $faults = start([@guards[0, 1]]);
     finds($faults, "$mode, one of two");
-    is($faults->lines($mode eq 'late'
+    is($faults->log_lines($mode eq 'late'
                       ? qr/cannot be reached: Connection refused/
                       : qr/cannot be reached: it is a replica/), 1,
        '... which is said once');
-    $faults->clean("$mode, one of two");
+    $faults->ends_clean("$mode, one of two");
 }
 
 # All are, and then they are not.
@@ -123,14 +123,15 @@ set('mistaken', @guards);
 my $faults = start(\@guards);
 $faults->fails('all name a replica');
 SlidewinNginx::nap(1);
-is($faults->lines(qr/cannot be reached: it is a replica/), 1, '... one line');
+is($faults->log_lines(qr/cannot be reached: it is a replica/), 1,
+   '... one line');
 like(join('', $faults->nginx->errors(qr/it is a replica/)),
      qr/"mymaster at 127\.0\.0\.1:@{[$replica->port]}" cannot/, '... names it');
 is($replica->calls('evalsha') + $replica->calls('eval'), 0,
    '... and nothing is counted there');
 set('knows', @guards);
 finds($faults, 'all have learnt');
-$faults->clean('all have learnt');
+$faults->ends_clean('all have learnt');
 
 
 # No such master.
@@ -139,12 +140,12 @@ set('ignorant', @guards);
 $faults = start(\@guards);
 $faults->fails('none knows it');
 SlidewinNginx::nap(1);
-is($faults->lines(qr/cannot be reached: its sentinels do not know it$/), 1,
+is($faults->log_lines(qr/cannot be reached: its sentinels do not know it$/), 1,
    '... one line says it');
-is($faults->lines(qr/./), 1, '... and no other');
+is($faults->log_lines(qr/./), 1, '... and no other');
 set('knows', @guards);
 finds($faults, 'now they know it');
-$faults->clean('now they know it');
+$faults->ends_clean('now they know it');
 
 
 # None is there.
@@ -173,7 +174,7 @@ $_->stop for @guards;
 ok($faults->nginx->logged(qr/slidewin redis "sentinels of mymaster" cannot be reached/, 20),
    'all go, which is said');
 $faults->decides('all are gone');
-is($faults->lines(qr/is lost/), 0, '... and changes nothing');
+is($faults->log_lines(qr/is lost/), 0, '... and changes nothing');
 is(scalar($faults->nginx->errors(qr/\[error\] .*sentinels of mymaster/)), 1,
    '... once');
 
@@ -186,12 +187,12 @@ $other->command('CONFIG', 'RESETSTAT');
 set('moved', @guards);
 ok($faults->nginx->logged(qr/slidewin redis "mymaster at 127\.0\.0\.1:@{[$master->port]}" is at 127\.0\.0\.1:@{[$other->port]} now$/, 20),
    'they name another: it is noticed');
-ok($faults->well, '... that one is asked');
+ok($faults->redis_answers, '... that one is asked');
 cmp_ok($other->calls('evalsha') + $other->calls('eval'), '>', 0, '... indeed');
 $faults->decides('another');
 is(scalar($faults->nginx->errors(qr/"mymaster at.*(?:is lost|cannot be)/)), 0,
    '... and nothing was lost');
-$faults->clean('another');
+$faults->ends_clean('another');
 
 
 # What they name is a name.
@@ -211,7 +212,7 @@ $faults = SlidewinFaults->start(
 finds($faults, 'names');
 is($dns->asked('master.example') > 0 && $dns->asked('guard.example') > 0, 1,
    '... of the master and of a sentinel are looked up');
-$faults->clean('names');
+$faults->ends_clean('names');
 
 $faults = start([$guards[0]]);
 $faults->fails('a name, and no resolver');

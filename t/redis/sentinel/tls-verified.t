@@ -26,17 +26,17 @@ my $group = SlidewinSentinel->start(
 my $faults = SlidewinFaults->start(url => $group->url,
                                    redis => "ssl_ca=$ca $time");
 
-ok($faults->well, 'the master is found');
+ok($faults->redis_answers, 'the master is found');
 $faults->decides('found');
 is(scalar($faults->nginx->errors(qr/slidewin redis/)), 0, '... without a word');
-$faults->note;
+$faults->remember_workers;
 
 my $first = $group->master;
 
 ok($group->fail_over($first), 'it is replaced');
-ok($faults->well(30), '... which is followed');
+ok($faults->redis_answers(30), '... which is followed');
 $faults->decides('replaced');
-$faults->clean('found');
+$faults->ends_clean('found');
 
 # An authority that did not sign them, and no TLS.
 

@@ -52,9 +52,9 @@ my $faults = SlidewinFaults->start(
     server => 'location = /bad { slidewin zone=bad; empty_gif; }');
 my $nginx = $faults->nginx;
 
-ok($faults->well, 'Redis is asked');
+ok($faults->redis_answers, 'Redis is asked');
 ok(SlidewinNginx::until_true(sub {
-    $faults->lines('cannot be reached: its certificate is refused');
+    $faults->log_lines('cannot be reached: its certificate is refused');
 }, 10 * SlidewinNginx::patience()), 'the other one is refused');
 
 sub curl {
@@ -94,15 +94,15 @@ while ($rounds < 10 || SlidewinNginx::now() < $end) {
 
 is(scalar($nginx->errors(qr/stale global SSL error/)), 0,
    'no error of one was taken for the other\'s');
-is($faults->lines('is lost'), 0, 'the connection that is well stays');
-is($faults->lines('cannot be reached'), 1, 'and one line says what is not');
+is($faults->log_lines('is lost'), 0, 'the connection that is well stays');
+is($faults->log_lines('cannot be reached'), 1, 'and one line says what is not');
 
 $faults->client->close;
 $nginx->stop;
 
 
-# A write fails, and why is to be read: that is of Redis, and not of the site that
-# answers next.
+# A write fails, and why is to be read: that is of Redis, and not of the site
+# that answers next.
 {
     my $spoil = $certs->dir . '/spoil';
 

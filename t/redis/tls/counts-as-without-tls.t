@@ -37,9 +37,9 @@ sub decides {
     my $faults = SlidewinFaults->start(url => $url,
                                        redis => "$parameters $time", %more);
 
-    ok($faults->well, "$name: Redis is asked");
+    ok($faults->redis_answers, "$name: Redis is asked");
     $faults->decides($name);
-    is($faults->lines('.'), 0, "$name: there is nothing to log");
+    is($faults->log_lines('.'), 0, "$name: there is nothing to log");
     $faults->client->close;
     $faults->nginx->stop(name => $name);
 
@@ -129,7 +129,7 @@ my $nginx = $faults->nginx;
 my @clients = $nginx->clients(100);
 
 SlidewinNginx::until_true(sub {
-    !grep { SlidewinFaults::told($_->get('/well_local?k=w')) !~ /redis/ }
+    !grep { SlidewinFaults::summary($_->get('/well_local?k=w')) !~ /redis/ }
           @clients;
 }, 10 * SlidewinNginx::patience());
 
@@ -137,7 +137,7 @@ is(SlidewinNginx::tally(map { $_->{status} }
                         $nginx->burst(\@clients, [['/many?k=hot']])),
    '200 x60, 429 x40', '100 at once: exactly the limit is admitted');
 
-my @told = map { SlidewinFaults::told($_) }
+my @told = map { SlidewinFaults::summary($_) }
            $nginx->burst(\@clients, [map { ["/many?k=$_"] } 1 .. 100]);
 
 is(SlidewinNginx::tally(map { /^200 PASSED redis$/ ? 1 : 0 } @told), '1 x100',
@@ -153,8 +153,8 @@ $faults = SlidewinFaults->start(
     url => $redis->url, redis => "ssl_ca=$ca timeout=2s connect_timeout=5s");
 $nginx = $faults->nginx;
 
-ok($faults->well, 'Redis is asked');
-$faults->note;
+ok($faults->redis_answers, 'Redis is asked');
+$faults->remember_workers;
 
 $redis->stop;
 $faults->fails('restarted');
@@ -166,7 +166,7 @@ $redis->signal('STOP');
 $_->request('/open?k=killed') for @clients;
 ok($nginx->busy(20), 'twenty wait');
 $redis->kill('KILL');
-is(SlidewinNginx::tally(map { SlidewinFaults::told($_->answer)
+is(SlidewinNginx::tally(map { SlidewinFaults::summary($_->answer)
                               eq '200 ERROR_PASSED fail_open' ? 1 : 0 }
                         @clients), '1 x20',
    'killed: those under way are on_error\'s');
@@ -177,7 +177,8 @@ $faults->recovers('killed');
 $redis->signal('STOP');
 is($faults->ask('open', 'stopped', 1), '200 ERROR_PASSED fail_open',
    'stopped: on_error decides');
-ok(SlidewinNginx::until_true(sub { $faults->lines('is lost: no answer') }, 5),
+ok(SlidewinNginx::until_true(
+       sub { $faults->log_lines('is lost: no answer') }, 5),
    'stopped: and it is said');
 $faults->fails('stopped');
 $redis->signal('CONT');
@@ -188,10 +189,10 @@ $faults->recovers('an idle connection ended');
 
 for (1 .. 20) {
     $redis->command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-    $faults->well;
+    $faults->redis_answers;
 }
 
 note grep { !/notice/ } $nginx->errors(qr/slidewin redis/);
-$faults->clean;
+$faults->ends_clean;
 
 done_testing();

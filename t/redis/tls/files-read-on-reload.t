@@ -33,7 +33,7 @@ sub put {
     return;
 }
 
-sub slurp { return SlidewinNginx::_slurp("$dir/$_[0]") }
+sub slurp { return SlidewinNginx::slurp("$dir/$_[0]") }
 
 # what the configuration names
 sub install {

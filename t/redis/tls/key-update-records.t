@@ -100,7 +100,7 @@ my $faults = SlidewinFaults->start(
     redis => "ssl_ca=$ca timeout=5s connect_timeout=10s");
 my $nginx = $faults->nginx;
 
-ok($faults->well, 'Redis is asked');
+ok($faults->redis_answers, 'Redis is asked');
 $faults->decides('at first');
 
 for my $round (1 .. 5) {
@@ -109,12 +109,12 @@ for my $round (1 .. 5) {
     $faults->decides("new keys, $round");
 }
 
-is($faults->lines('is lost'), 0, 'new keys are no reason to end it')
+is($faults->log_lines('is lost'), 0, 'new keys are no reason to end it')
     or diag $nginx->errors(qr/slidewin redis/);
 
 print $orders "+more\r\n";
 ok(SlidewinNginx::until_true(sub {
-    $faults->lines('is lost: it said more than was asked') == 1;
+    $faults->log_lines('is lost: it said more than was asked') == 1;
 }, 10 * SlidewinNginx::patience()), 'more than was asked is noticed');
 is($nginx->get('/free')->{status}, 200, '... and survived');
 

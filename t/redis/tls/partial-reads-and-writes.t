@@ -38,7 +38,7 @@ sub checks { return scalar $redis->calls('evalsha') }
 sub tally {
     my %count;
 
-    $count{SlidewinFaults::told($_)}++ for @_;
+    $count{SlidewinFaults::summary($_)}++ for @_;
 
     return join ', ', map { "$count{$_} x $_" } sort keys %count;
 }
@@ -54,13 +54,13 @@ for my $version ('TLSv1.2', 'TLSv1.3') {
     my $faults = start($proxy);
     my @clients = map { $faults->nginx->client(timeout => 120) } 1 .. 5;
 
-    ok($faults->well(60), "$version, byte by byte: Redis is asked");
+    ok($faults->redis_answers(60), "$version, byte by byte: Redis is asked");
     $faults->decides("$version, byte by byte");
     is(tally($faults->nginx->burst(\@clients, [map { ["/big?k=$version-$_"] }
                                                1 .. 5])),
        '5 x 200 PASSED redis', "$version, byte by byte: several at once");
     is($proxy->stats->{accepts}, 1, '... on one connection');
-    is($faults->lines('.'), 0, '... of which there is nothing to say');
+    is($faults->log_lines('.'), 0, '... of which there is nothing to say');
     $_->close for @clients;
     $faults->client->close;
     $faults->nginx->stop(name => $version);
@@ -80,7 +80,7 @@ my $faults = start($proxy);
 my $nginx = $faults->nginx;
 my @clients = map { $nginx->client(timeout => 120) } 0 .. $n;
 
-ok($faults->well, 'Redis is asked');
+ok($faults->redis_answers, 'Redis is asked');
 
 my $first = $clients[0];
 my $before = checks();
@@ -125,7 +125,7 @@ is(tally($nginx->burst([@clients[1 .. $n]], [map { ["/big?k=slow$_"] }
                                              1 .. $n])),
    "$n x 200 PASSED redis", 'a slow way: all are decided');
 is($proxy->stats->{accepts}, 1, '... on one connection');
-is($faults->lines('.'), 0, '... of which there is nothing to say');
+is($faults->log_lines('.'), 0, '... of which there is nothing to say');
 
 $_->close for @clients;
 $faults->client->close;

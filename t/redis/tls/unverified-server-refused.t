@@ -42,7 +42,8 @@ sub refuses {
         main => $case{main} // '');
     my $nginx = $faults->nginx;
 
-    ok(SlidewinNginx::until_true(sub { $faults->lines('cannot be reached') },
+    ok(SlidewinNginx::until_true(
+           sub { $faults->log_lines('cannot be reached') },
                                  30 * SlidewinNginx::patience()),
        "$name: refused");
     $faults->fails($name);
@@ -52,9 +53,9 @@ sub refuses {
                               10 * SlidewinNginx::patience());
 
     note grep { /slidewin redis/ } $nginx->errors(qr/slidewin redis/);
-    is($faults->lines($case{reason}), 1, "$name: one line says why")
+    is($faults->log_lines($case{reason}), 1, "$name: one line says why")
         or diag $nginx->errors(qr/slidewin redis/);
-    is($faults->lines('.'), 1, "$name: and it is the only one")
+    is($faults->log_lines('.'), 1, "$name: and it is the only one")
         or diag $nginx->errors(qr/slidewin redis/);
     unlike($proxy->stats->{heard}, qr/AUTH|EVALSHA|TIME|s3cret/,
            "$name: nothing was said in plain text");
@@ -181,11 +182,11 @@ my $faults = SlidewinFaults->start(
     url => 'redis://127.0.0.1:' . $redis->port, redis => $time);
 my $name = 'plain text to a port of TLS';
 
-ok(SlidewinNginx::until_true(sub { $faults->lines('cannot be reached') },
+ok(SlidewinNginx::until_true(sub { $faults->log_lines('cannot be reached') },
                              30 * SlidewinNginx::patience()),
    "$name: refused");
 $faults->fails($name);
-is($faults->lines('.'), 1, "$name: one line");
+is($faults->log_lines('.'), 1, "$name: one line");
 $faults->client->close;
 $faults->nginx->stop(name => $name);
 $redis->remove;
