@@ -9,7 +9,8 @@ use Cwd ();
 use File::Find ();
 use File::Temp ();
 use SlidewinDocs;
-use SlidewinExample;
+use SlidewinNginx;
+use SlidewinProcess;
 use SlidewinRedis;
 use Test::More;
 
@@ -19,8 +20,11 @@ my $help = `$root/build.sh help`;
 # Of a verb of build.sh: the suite that runs it, "here", or "" for what the run
 # of all suites itself does, or undoes.
 my %verbs = (
-    run => 't/tools/demo-works-as-printed.t', build => 't/tools/demo-works-as-printed.t',
-    bench => 't/tools/bench-report.t', env => 'here', help => 'here', version => 'here',
+    run => 't/tools/demo-works-as-printed.t',
+    build => 't/tools/demo-works-as-printed.t',
+    bench => 't/tools/bench-report.t',
+    pictures => 't/docs/pictures.t',
+    env => 'here', help => 'here', version => 'here',
     test => '', asan => '', unit => '', fuzz => '', check => '', clean => '',
 );
 
@@ -33,7 +37,6 @@ my @others = (
     [qr{^nginx -(?:t|V|s reload)$}, 'here'],
     [qr{^redis-cli \S}, 'here'],
     [qr{^\./configure .* && make(?: modules)?$}, 'tools/flavour.sh'],
-    [qr{^kill -USR2 }, 't/request/websocket-handshake-counts.t'],
 );
 
 my @suites;
@@ -102,7 +105,7 @@ for my $page (SlidewinDocs::pages()) {
                 ok(-f "$root/$who", "... $who runs it");
 
             } elsif ($who =~ m{/}) {
-                my $text = SlidewinNginx::_slurp("$root/$who");
+                my $text = SlidewinNginx::slurp("$root/$who");
                 my @options = $command =~ /(--[\w-]+)/g;
 
                 is(join(' ', grep { index($text, $_) < 0 } @options), '',
@@ -120,7 +123,7 @@ for my $page (SlidewinDocs::pages()) {
 mkdir 't' unless -d 't';
 my $dir = File::Temp->newdir('docs_XXXXXX', DIR => Cwd::getcwd() . '/t');
 my $redis = SlidewinRedis->start;
-my ($address, $app) = map { SlidewinExample::address() } 1 .. 2;
+my ($address, $app) = map { SlidewinProcess::own_address() } 1 .. 2;
 my $owner = $$;
 
 chmod 0755, $dir;
@@ -134,7 +137,7 @@ END {
 }
 
 sub nginx_pid {
-    return SlidewinNginx::_slurp("$dir/nginx.pid") =~ /^(\d+)\n/ ? $1 : undef;
+    return SlidewinNginx::slurp("$dir/nginx.pid") =~ /^(\d+)\n/ ? $1 : undef;
 }
 
 my $functions = <<"END";
@@ -232,7 +235,7 @@ my $pid = nginx_pid() // die 'nginx has ended';
 
 kill 'QUIT', $pid;
 ok(SlidewinNginx::gone($pid, 20), 'nginx ends');
-unlike(SlidewinNginx::_slurp("$dir/logs/error.log"),
+unlike(SlidewinNginx::slurp("$dir/logs/error.log"),
        qr/\[(?:alert|crit|emerg)\]/, '... its log is clean');
 
 done_testing();
