@@ -1,4 +1,4 @@
-# What the README shows works: its configurations pass nginx -t.
+# The configurations in the README pass nginx -t.
 
 use strict;
 use warnings;
@@ -16,7 +16,7 @@ my @blocks = join('', <$file>) =~ /^```nginx\n(.*?)^```$/msg;
 
 cmp_ok(scalar @blocks, '>', 0, 'there are configurations');
 
-# a machine has no modules directory, no such application and no free port 80
+# this machine has no modules directory, no such application and no free port 80
 for my $text (@blocks) {
     my $dir = File::Temp->newdir;
     my $logs = "$dir/logs";
@@ -34,7 +34,7 @@ for my $text (@blocks) {
     close $conf;
 
     my $said = do {
-        # nginx -t leaves its own memory behind
+        # nginx -t does not free its memory
         local $ENV{ASAN_OPTIONS} = ($ENV{ASAN_OPTIONS} // '')
                                    . ',detect_leaks=0';
         my $nginx = SlidewinNginx::binary();
