@@ -28,6 +28,8 @@ LOG=$BUILD/log
 . "$ROOT/tools/demo.sh"
 # shellcheck source=tools/bench.sh
 . "$ROOT/tools/bench.sh"
+# shellcheck source=tools/pictures.sh
+. "$ROOT/tools/pictures.sh"
 
 usage() {
     cat <<'END'
@@ -45,6 +47,8 @@ usage: ./build.sh VERB
   bench             speed beside what users would pick instead, in ten minutes
   bench REVISION    what a check costs Redis, by the Lua scripts of a git
                     revision and by those here
+  pictures [DIR]    redraw the pictures of the documentation, in docs/img or
+                    in DIR
   check             format, layers, warnings, static analysis
   env               print NGINX=... and MODULE=... of the build
   clean             remove build/, the downloads included
@@ -171,6 +175,12 @@ verb_bench() {
     bench
 }
 
+verb_pictures() {
+    [ $# -le 2 ] || bad_usage "'pictures' takes one directory: ${*:2}"
+    need "${BUILD_PACKAGES[@]}" python3
+    pictures "${2:-$ROOT/docs/img}"
+}
+
 verb_check() {
     no_arguments "$@"
     locked prepare_check
@@ -212,7 +222,8 @@ verb_clean() {
 
 main() {
     case ${1-} in
-    run | build | test | unit | asan | fuzz | bench | check | env | clean) ;;
+    run | build | test | unit | asan | fuzz | bench | pictures | check | env \
+        | clean) ;;
     help | -h | --help) usage; exit ;;
     '') bad_usage "which verb?" ;;
     *) bad_usage "unknown verb: $1" ;;

@@ -24,15 +24,15 @@ typedef struct ngx_http_slidewin_store_s  ngx_http_slidewin_store_t;
 typedef struct ngx_http_slidewin_call_s   ngx_http_slidewin_call_t;
 
 
-/* what is asked of one policy, and its answer */
+/* what is asked of one rule, and its answer */
 
 typedef struct {
     ngx_http_slidewin_zone_t   *zone;
-    ngx_str_t                   name;      /* the policy's */
+    ngx_str_t                   name;      /* the rule's */
     ngx_str_t                   key;       /* not empty */
-    sw_policy_t                 policy;
+    sw_rule_t                   rule;
     int64_t                     cost;      /* 0 peeks */
-    int64_t                     ahead;     /* units to take as well; taken */
+    int64_t                     prefetch;     /* units to take as well; taken */
     sw_verdict_t                verdict;   /* to be completed, if read */
     unsigned                    dry_run:1;
     unsigned                    counted:1;
@@ -57,7 +57,7 @@ struct ngx_http_slidewin_call_s {
      * it may be told to others who asked for the same; it asks no store.  And
      * done, once, from an event of the store's own.
      */
-    ngx_uint_t                (*heard)(ngx_http_slidewin_call_t *call);
+    ngx_uint_t                (*on_reject)(ngx_http_slidewin_call_t *call);
     void                      (*done)(ngx_http_slidewin_call_t *call,
                                       ngx_int_t rc);
     void                       *data;      /* the caller's */
@@ -92,7 +92,7 @@ struct ngx_http_slidewin_call_s {
 typedef struct {
     ngx_int_t                 (*take)(ngx_http_slidewin_store_t *store,
                                       ngx_http_slidewin_call_t *call);
-    ngx_int_t                 (*look)(ngx_http_slidewin_store_t *store,
+    ngx_int_t                 (*peek)(ngx_http_slidewin_store_t *store,
                                       ngx_http_slidewin_call_t *call);
     ngx_int_t                 (*reset)(ngx_http_slidewin_store_t *store,
                                        ngx_http_slidewin_call_t *call);
@@ -100,10 +100,10 @@ typedef struct {
                                            ngx_http_slidewin_call_t *call);
     void                      (*cancel)(ngx_http_slidewin_store_t *store,
                                         ngx_http_slidewin_call_t *call);
-    ngx_int_t                 (*adopt)(ngx_http_slidewin_store_t *store,
+    ngx_int_t                 (*reassign)(ngx_http_slidewin_store_t *store,
                                        ngx_http_slidewin_call_t *call,
-                                       ngx_http_slidewin_call_t *heir);
-    ngx_uint_t                (*group)(ngx_http_slidewin_store_t *store,
+                                       ngx_http_slidewin_call_t *replacement);
+    ngx_uint_t                (*shard)(ngx_http_slidewin_store_t *store,
                                        ngx_http_slidewin_claim_t *claim);
     ngx_int_t                 (*init_process)(
                                         ngx_http_slidewin_store_t *store);

@@ -4,10 +4,10 @@
 #include <ngx_http.h>
 
 #include "ngx_http_slidewin_conf.h"
-#include "ngx_http_slidewin_final.h"
 #include "ngx_http_slidewin_handler.h"
 #include "ngx_http_slidewin_headers.h"
 #include "ngx_http_slidewin_lease.h"
+#include "ngx_http_slidewin_log_handler.h"
 #include "ngx_http_slidewin_module.h"
 #include "ngx_http_slidewin_report.h"
 #include "ngx_http_slidewin_variables.h"
@@ -92,7 +92,7 @@ ngx_http_slidewin_init(ngx_conf_t *cf)
             return NGX_ERROR;
         }
 
-        *h = ngx_http_slidewin_final_handler;
+        *h = ngx_http_slidewin_log_handler;
     }
 
     ngx_http_slidewin_headers_init();
@@ -129,7 +129,7 @@ ngx_http_slidewin_init_process(ngx_cycle_t *cycle)
 
     for (i = 0; i < smcf->policies.nelts; i++) {
         if (policies[i]->lease && policies[i]->store->used) {
-            ngx_http_slidewin_lease_watch(policies[i]);
+            ngx_http_slidewin_lease_start(policies[i]);
         }
     }
 
@@ -155,7 +155,7 @@ ngx_http_slidewin_exit_process(ngx_cycle_t *cycle)
 
     for (i = 0; i < smcf->policies.nelts; i++) {
         if (policies[i]->lease && policies[i]->store->used) {
-            ngx_http_slidewin_lease_leave(policies[i]);
+            ngx_http_slidewin_lease_stop(policies[i]);
         }
     }
 

@@ -18,16 +18,23 @@ list() {
 }
 
 c_files() {
-    list ngx_http_slidewin_module/*.[ch] bench/*.c \
+    find ngx_http_slidewin_module -name '*.[ch]' | sort
+    list bench/*.c tools/pictures/*.c \
         t/{fake-store,unit,lib/oracle,lib/preload}/*.[ch]
 }
 
 sw_sources() {
-    list ngx_http_slidewin_module/sw_*.c
+    list ngx_http_slidewin_module/sw/*.c
 }
 
 nginx_sources() {
-    list ngx_http_slidewin_module/ngx_*.c t/fake-store/*.c
+    find ngx_http_slidewin_module -name 'ngx_*.c' | sort
+    list t/fake-store/*.c
+}
+
+# The folders of the module, as options of a compiler.
+include_flags() {
+    find ngx_http_slidewin_module -type d -printf '-I%p\n' | sort
 }
 
 # findings: passes its input on, and fails if there was any.
@@ -64,7 +71,10 @@ check_format() {
 # The layers: sw_* is plain C; only redis files see hiredis; the two stores do
 # not know each other; the handler knows stores by their interface alone.
 check_layers() {
+    local files
+
     cd "$ROOT/ngx_http_slidewin_module"
+    mapfile -t files < <(find . -name '*.[ch]' -printf '%P\n' | sort)
 
     awk '
         function bad(why) { print FILENAME ":" FNR ": " $0 "  (" why ")" }
@@ -82,29 +92,28 @@ check_layers() {
             what = $0
             sub(/^[ \t]*#[ \t]*include[ \t]*/, "", what)
             sub(/[ \t].*/, "", what)
-            redis = (FILENAME ~ /^ngx_http_slidewin_redis/)
+            redis = (FILENAME ~ /^redis\//)
         }
 
-        FILENAME ~ /^sw_/ && !(what in libc) && what !~ /^"sw_[a-z_]+\.h"$/ {
+        FILENAME ~ /^sw\// && !(what in libc) && what !~ /^"sw_[a-z_]+\.h"$/ {
             bad("sw_* may include the C library and sw_*.h")
         }
 
         what ~ /hiredis/ && !redis {
-            bad("only ngx_http_slidewin_redis* may include hiredis")
+            bad("only redis/ may include hiredis")
         }
 
-        FILENAME ~ /_shm\.[ch]$/ && what ~ /slidewin_redis/ \
+        FILENAME ~ /^shm\// && what ~ /slidewin_redis/ \
         || redis && what ~ /slidewin_shm/ {
             bad("the stores may not include each other")
         }
 
-        FILENAME ~ /_handler\.[ch]$/ && what ~ /slidewin_(shm|redis)/ {
-            bad("the handler sees stores through _backend.h")
+        FILENAME ~ /^request\// && what ~ /slidewin_(shm|redis)/ {
+            bad("request/ sees stores through _backend.h")
         }
-    ' ngx_*.[ch] sw_*.[ch] | findings
+    ' "${files[@]}" | findings
 
-    set -- ngx_*.[ch] sw_*.[ch]
-    echo "$# files"
+    echo "${#files[@]} files"
 }
 
 # The include path of nginx's own build.
@@ -122,6 +131,7 @@ nginx_flags() {
         esac
     done
     echo "-I$BUILD/hiredis/include"
+    include_flags
 }
 
 check_warnings() {
@@ -131,8 +141,7 @@ check_warnings() {
     mapfile -t sw < <(sw_sources)
     mapfile -t nginx < <(nginx_sources)
     mapfile -t flags < <(nginx_flags release)
-    flags+=(-Ingx_http_slidewin_module -DNGX_HTTP_SLIDEWIN_TEST=1
-            -DSW_STEPS=1)
+    flags+=(-DNGX_HTTP_SLIDEWIN_TEST=1 -DSW_STEPS=1)
 
     for compiler in gcc clang; do
         "$compiler" -std=gnu11 -O2 "${WARNINGS[@]}" \
@@ -145,9 +154,10 @@ check_warnings() {
 }
 
 check_cppcheck() {
-    local sw nginx common
+    local sw nginx includes common
 
     cd "$ROOT"
+    mapfile -t includes < <(include_flags)
     mapfile -t sw < <(sw_sources)
     mapfile -t nginx < <(nginx_sources)
     common=(
@@ -161,7 +171,7 @@ check_cppcheck() {
     cppcheck "${common[@]}" --suppress=missingIncludeSystem "${sw[@]}"
     # without nginx's headers: cppcheck would look for faults in them, too
     [ ${#nginx[@]} -eq 0 ] || cppcheck "${common[@]}" \
-        --suppress=missingInclude -Ingx_http_slidewin_module "${nginx[@]}"
+        --suppress=missingInclude "${includes[@]}" "${nginx[@]}"
 
     echo "$((${#sw[@]} + ${#nginx[@]})) files"
 }
@@ -173,8 +183,7 @@ check_tidy() {
     mapfile -t sw < <(sw_sources)
     mapfile -t nginx < <(nginx_sources)
     mapfile -t flags < <(nginx_flags release)
-    flags+=(-Ingx_http_slidewin_module -DNGX_HTTP_SLIDEWIN_TEST=1
-            -DSW_STEPS=1)
+    flags+=(-DNGX_HTTP_SLIDEWIN_TEST=1 -DSW_STEPS=1)
 
     # left out is what argues with nginx's style, or with memcpy as such
     checks='-*,bugprone-*,clang-analyzer-*,cert-err34-c,misc-redundant-*'

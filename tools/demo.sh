@@ -93,7 +93,7 @@ ${redis:+    slidewin_redis unix:$dir/redis.sock;
 }    slidewin_zone \$slidewin_client zone=login:1m  rate=5r/m algorithm=log;
     slidewin_zone \$slidewin_client zone=search:1m rate=10r/10s;
 
-    slidewin_headers ietf legacy;
+    slidewin_headers ietf;
 
     log_format demo '  \$status \$slidewin_status \$request_method \$request_uri'
                     ' remaining=\$slidewin_remaining'
@@ -156,7 +156,7 @@ ${redis:+The counts are in Redis, ask it with
   ${green}redis-cli -s $dir/redis.sock keys '*'${plain}
 Stop it (kill $redis_pid) and the limits hold all the same: source=fallback.
 
-}Every limited answer says what is left (RateLimit, X-RateLimit-...). The
+}Every limited answer says what is left (RateLimit, RateLimit-Policy). The
 configuration is ${dim}$dir/nginx.conf${plain}
 
 ${yellow}Ctrl-C stops it.${plain}

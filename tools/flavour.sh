@@ -95,7 +95,7 @@ flavour() {
     wanted=$(
         echo "$NGINX_TREE"
         printf '%s\n' "${settings[@]}" "${options[@]}" "${ours[@]}"
-        printf '%s\n' "$SRC"/*.[ch] "$ROOT"/t/fake-store/*.[ch] "$ROOT"/lua/*
+        find "$SRC" "$ROOT/lua" "$ROOT"/t/fake-store/*.[ch] -type f | sort
         cat "$ROOT/config" "$ROOT/config.make"
     )
 
@@ -144,9 +144,11 @@ flavour_configure() {
         ! cmp -s "$header" "$header.old" || cp -p "$header.old" "$header"
     done
 
+    # nginx names the folder of an object by the last one of its source
     rm -rf "$dir"/objs/addon/*/*.o
-    printf 'objs/addon/%s/%%.o: CFLAGS += '"${ours[*]}"'\n' \
-        "${SRC##*/}" fake-store >>"$dir/objs/Makefile"
+    find "$SRC" "$ROOT/t/fake-store" -type d \
+        -printf "objs/addon/%f/%%.o: CFLAGS += ${ours[*]}\n" \
+        >>"$dir/objs/Makefile"
 
     # The table of modules has the same name in nginx, and ASan would take the
     # size of one for the other's.

@@ -3,7 +3,7 @@
 #
 #   make -f tools/unit.mk ROOT=... OUT=... unit|fuzz
 
-SRC     = $(ROOT)/ngx_http_slidewin_module
+SRC     = $(ROOT)/ngx_http_slidewin_module/sw
 T       = $(ROOT)/t/unit
 
 TESTS   = $(patsubst $(T)/%.c,%,$(wildcard $(T)/test_*.c))

@@ -50,8 +50,9 @@ my $late = $nginx->ask(3, '/api/', key('k-0a64e2f1'));
 
 is($late->{status}, 429, '... for all');
 like($late->{header}{'retry-after'}, qr/^[1-9]\d*$/, '... with a time');
-is($late->{header}{'ratelimit-policy'}, '"plan";q=60;w=3600',
-   '... and the limit');
+is($late->{header}{'x-ratelimit-limit'}, 60, '... and the limit');
+is($late->{header}{'x-ratelimit-reset'}, $late->{header}{'retry-after'},
+   '... and the same time once more');
 
 is($nginx->tallied(1, 610, '/api/', key('k-77c2a9d5')), '200 x599, 429 x11',
    'the silver one after 600');

@@ -66,7 +66,7 @@ static void ngx_http_slidewin_test_cancel(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call);
 static ngx_int_t ngx_http_slidewin_test_adopt(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call,
-    ngx_http_slidewin_call_t *heir);
+    ngx_http_slidewin_call_t *replacement);
 
 static ngx_int_t ngx_http_slidewin_test_key_handler(ngx_http_request_t *r);
 static void ngx_http_slidewin_test_key_done(ngx_http_slidewin_call_t *call,
@@ -263,14 +263,14 @@ ngx_http_slidewin_test_cancel(ngx_http_slidewin_store_t *store,
 
 static ngx_int_t
 ngx_http_slidewin_test_adopt(ngx_http_slidewin_store_t *store,
-    ngx_http_slidewin_call_t *call, ngx_http_slidewin_call_t *heir)
+    ngx_http_slidewin_call_t *call, ngx_http_slidewin_call_t *replacement)
 {
     ngx_http_slidewin_test_pending_t  *pending;
 
     pending = call->pending;
 
-    pending->call = heir;
-    heir->pending = pending;
+    pending->call = replacement;
+    replacement->pending = pending;
     call->pending = NULL;
 
     return NGX_OK;
@@ -316,7 +316,7 @@ ngx_http_slidewin_test_key_handler(ngx_http_request_t *r)
 
     ask->claim.zone = policy->zone;
     ask->claim.name = policy->name;
-    ask->claim.policy = policy->limits;
+    ask->claim.rule = policy->rule;
 
     ask->call.claims = &ask->claims;
     ask->call.n = 1;
@@ -394,7 +394,7 @@ ngx_http_slidewin_test_key_answer(ngx_http_slidewin_test_ask_t *ask,
         p = ngx_sprintf(ask->text, "reset %i\n", rc);
 
     } else {
-        sw_verdict_complete(&ask->claim.verdict, &ask->claim.policy);
+        sw_verdict_complete(&ask->claim.verdict, &ask->claim.rule);
 
         p = ngx_sprintf(ask->text, "remaining %L, reset %L, rc %i\n",
                         ask->claim.verdict.remaining,
@@ -418,7 +418,7 @@ ngx_http_slidewin_test_die_handler(ngx_http_request_t *r)
     tlcf = ngx_http_get_module_loc_conf(r, ngx_http_slidewin_test_module);
     policy = ngx_http_slidewin_test_policy(r);
 
-    ngx_http_slidewin_zone_die(policy->zone, tlcf->links.data[0] == 'a');
+    ngx_http_slidewin_zone_test_crash(policy->zone, tlcf->links.data[0] == 'a');
 
     return NGX_ERROR;
 }

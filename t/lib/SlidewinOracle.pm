@@ -16,7 +16,7 @@ my %number = (counter => 0, fixed => 1, strict => 2, log => 3);
 sub new {
     my ($class) = @_;
     my $root = SlidewinRedis::root();
-    my $source = "$root/ngx_http_slidewin_module";
+    my $source = "$root/ngx_http_slidewin_module/sw";
     my $dir = File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1,
                                   CLEANUP => 1);
     my @command = (

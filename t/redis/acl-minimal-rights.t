@@ -8,9 +8,10 @@ use SlidewinNginx;
 use SlidewinRedis;
 use Test::More;
 
-my ($least) = SlidewinNginx::slurp(SlidewinRedis::root() . '/README.md')
-              =~ /^ +ACL SETUSER edge on >password (.+)$/m
-    or die "the README does not say\n";
+my ($least) = SlidewinNginx::slurp(SlidewinRedis::root() . '/docs/redis.md')
+              =~ /^ACL SETUSER edge on >password (.+)$/m
+    or die "docs/redis.md does not say what a user needs
+";
 
 my %zones = map { $_ => "slidewin_zone \$arg_k zone=$_:1m rate=3r/40d"
                         . " algorithm=$_;\n" } qw(counter fixed strict log);

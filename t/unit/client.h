@@ -1,6 +1,6 @@
 
 /*
- * One client of one policy, kept as a store would keep it: memory of exactly
+ * One client of one rule, kept as a store would keep it: memory of exactly
  * the size that was asked for, a log that grows when it wants to.
  */
 
@@ -17,7 +17,7 @@
 
 
 typedef struct {
-    sw_policy_t   policy;
+    sw_rule_t     rule;
     sw_state_t   *state;
     uint32_t      room;            /* a log never gets more; 0: all it wants */
 } client_t;
@@ -46,24 +46,24 @@ client_alloc(size_t size)
 
 
 static inline void
-client_init(client_t *client, const sw_policy_t *policy, int64_t now,
+client_init(client_t *client, const sw_rule_t *rule, int64_t now,
     uint32_t room)
 {
     uint32_t         first;
     sw_log_entry_t  *ring;
 
-    client->policy = *policy;
-    client->state = client_alloc(sw_state_size(policy));
+    client->rule = *rule;
+    client->state = client_alloc(sw_state_size(rule));
     client->room = room;
 
     first = room ? room : 1;
     ring = NULL;
 
-    if (policy->algorithm == SW_LOG) {
+    if (rule->algorithm == SW_LOG) {
         ring = client_alloc(first * sizeof(sw_log_entry_t));
     }
 
-    sw_state_init(client->state, policy, now, ring, first);
+    sw_state_init(client->state, rule, now, ring, first);
 }
 
 
@@ -91,7 +91,7 @@ client_copy(client_t *to, const client_t *from)
     to->state = client_alloc(size);
     memcpy(to->state, from->state, size);
 
-    if (from->policy.algorithm == SW_LOG) {
+    if (from->rule.algorithm == SW_LOG) {
         log = &to->state->u.log;
         ring = client_alloc(log->room * sizeof(sw_log_entry_t));
         memcpy(ring, log->entries, log->room * sizeof(sw_log_entry_t));
@@ -103,14 +103,14 @@ client_copy(client_t *to, const client_t *from)
 static inline void
 client_check(client_t *client, int64_t now, int64_t cost, sw_verdict_t *v)
 {
-    sw_window_check(client->state, &client->policy, now, cost, v);
+    sw_window_check(client->state, &client->rule, now, cost, v);
 }
 
 
 static inline int
 client_admits(client_t *client, int64_t now, int64_t cost)
 {
-    return sw_window_admits(client->state, &client->policy, now, cost);
+    return sw_window_admits(client->state, &client->rule, now, cost);
 }
 
 
@@ -119,8 +119,8 @@ client_add(client_t *client, int64_t now, int64_t cost)
 {
     uint32_t  room;
 
-    if (client->policy.algorithm == SW_LOG && client->room == 0) {
-        room = sw_log_wants(client->state, &client->policy);
+    if (client->rule.algorithm == SW_LOG && client->room == 0) {
+        room = sw_log_wants(client->state, &client->rule);
 
         if (room) {
             free(sw_log_move(client->state,
@@ -129,7 +129,7 @@ client_add(client_t *client, int64_t now, int64_t cost)
         }
     }
 
-    return sw_window_add(client->state, &client->policy, now, cost);
+    return sw_window_add(client->state, &client->rule, now, cost);
 }
 
 
@@ -155,33 +155,33 @@ client_take(client_t *client, int64_t now, int64_t cost, int64_t *stamp)
 static inline void
 client_give_back(client_t *client, int64_t cost, int64_t stamp)
 {
-    sw_window_give_back(client->state, &client->policy, cost, stamp);
+    sw_window_give_back(client->state, &client->rule, cost, stamp);
 }
 
 
-/* as a store does when it meets a state of another policy; 1 if it carried */
+/* as a store does when it meets a state of another rule; 1 if it carried */
 
 static inline int
-client_change(client_t *client, const sw_policy_t *policy, int64_t now)
+client_change(client_t *client, const sw_rule_t *rule, int64_t now)
 {
     uint32_t        room;
     sw_any_state_t  any;
 
-    if (sw_state_matches(client->state, policy)) {
-        client->policy = *policy;
+    if (sw_state_matches(client->state, rule)) {
+        client->rule = *rule;
         return 0;
     }
 
     memcpy(&any, client->state, sw_state_bytes(client->state));
-    sw_state_turn(&any, policy, now);
+    sw_state_turn(&any, rule, now);
 
     room = client->room;
     client_free(client);
 
-    client_init(client, policy, now, room);
+    client_init(client, rule, now, room);
 
-    if (policy->algorithm == SW_LOG) {
-        sw_state_carry(client->state, policy, now, any.state.u.log.total);
+    if (rule->algorithm == SW_LOG) {
+        sw_state_carry(client->state, rule, now, any.state.u.log.total);
 
     } else {
         free(client->state);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sw_rate.h"
+#include "sw_parse.h"
 
 
 #define FUZZ_UNTOUCHED  0x5a5a5a5a5a5a5a5aLL

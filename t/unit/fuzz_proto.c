@@ -17,10 +17,10 @@ typedef struct {
 
 
 static int64_t next(stream_t *s, int64_t low, int64_t high);
-static void next_policy(stream_t *s, sw_policy_t *policy);
-static void next_numbers(stream_t *s, const sw_policy_t *policy, int64_t now,
+static void next_rule(stream_t *s, sw_rule_t *rule);
+static void next_numbers(stream_t *s, const sw_rule_t *rule, int64_t now,
     const sw_proto_asked_t *asked, int64_t *numbers);
-static void same_as_window(const int64_t *numbers, const sw_policy_t *policy,
+static void same_as_window(const int64_t *numbers, const sw_rule_t *rule,
     int64_t now, int64_t cost, int64_t back, const sw_verdict_t *v);
 
 
@@ -29,7 +29,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     int64_t           now, nth, cost, back, most, *numbers;
     stream_t          s;
-    sw_policy_t       policy;
+    sw_rule_t         rule;
     sw_verdict_t      v, last;
     sw_proto_asked_t  asked;
     sw_proto_taken_t  taken;
@@ -37,34 +37,34 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     s.p = data;
     s.left = size;
 
-    next_policy(&s, &policy);
+    next_rule(&s, &rule);
 
     now = next(&s, 0, 3) ? next(&s, 1, SW_PRODUCT_MAX / SW_SLICES_MAX)
                          : next(&s, INT64_MIN / 2, INT64_MAX / 2 - 1);
     asked.times = next(&s, 0, 1) ? 1 : next(&s, 1, 1024);
-    asked.cost = next(&s, 0, 3) ? next(&s, 0, policy.limit + 1)
+    asked.cost = next(&s, 0, 3) ? next(&s, 0, rule.limit + 1)
                                 : next(&s, 0, SW_PRODUCT_MAX);
-    asked.ahead = next(&s, 0, 1) ? 0 : next(&s, 0, policy.limit);
+    asked.prefetch = next(&s, 0, 1) ? 0 : next(&s, 0, rule.limit);
     nth = next(&s, 1, asked.times);
 
     /* no more than it may look at */
 
-    numbers = malloc(sw_proto_numbers(&policy) * sizeof(int64_t));
-    next_numbers(&s, &policy, now, &asked, numbers);
+    numbers = malloc(sw_proto_numbers(&rule) * sizeof(int64_t));
+    next_numbers(&s, &rule, now, &asked, numbers);
 
     memset(&v, 0x5a, sizeof(v));
 
     memset(&last, 0x5a, sizeof(last));
 
-    if (sw_proto_read(numbers, &policy, now, &asked, &taken, &last) != SW_OK) {
+    if (sw_proto_read(numbers, &rule, now, &asked, &taken, &last) != SW_OK) {
         free(numbers);
         return 0;
     }
 
-    sw_proto_verdict(numbers, &policy, now, &asked, &taken, &last, nth, &v);
-    sw_verdict_complete(&v, &policy);
+    sw_proto_verdict(numbers, &rule, now, &asked, &taken, &last, nth, &v);
+    sw_verdict_complete(&v, &rule);
 
-    most = 3 * policy.window + 1;
+    most = 3 * rule.window + 1;
     back = 0;
     cost = asked.cost;
 
@@ -72,37 +72,37 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_check(taken.admitted == numbers[0]);
     fuzz_check(taken.admitted <= asked.times);
     fuzz_check(taken.counted <= taken.admitted);
-    fuzz_check(taken.ahead >= 0 && taken.ahead <= asked.ahead);
-    fuzz_check(taken.ahead == 0 || taken.counted == asked.times);
-    fuzz_check(taken.counted * cost + taken.ahead == numbers[1]);
+    fuzz_check(taken.prefetch >= 0 && taken.prefetch <= asked.prefetch);
+    fuzz_check(taken.prefetch == 0 || taken.counted == asked.times);
+    fuzz_check(taken.counted * cost + taken.prefetch == numbers[1]);
 
     if (nth <= taken.counted) {
-        fuzz_check(cost > 0 && cost <= policy.limit);
+        fuzz_check(cost > 0 && cost <= rule.limit);
         fuzz_check(v.level >= nth * cost * v.scale);
-        fuzz_check(v.level <= policy.limit * v.scale);
+        fuzz_check(v.level <= rule.limit * v.scale);
 
         back = numbers[1] - nth * cost;
         cost = 0;
     }
 
-    fuzz_check(v.remaining >= 0 && v.remaining <= policy.limit);
+    fuzz_check(v.remaining >= 0 && v.remaining <= rule.limit);
     fuzz_check(v.admitted == (cost <= v.remaining));
     fuzz_check(v.level >= 0);
-    fuzz_check(v.stamp >= now && v.stamp <= now + policy.window);
+    fuzz_check(v.stamp >= now && v.stamp <= now + rule.window);
     fuzz_check(v.reset >= 0 && v.reset <= most);
     fuzz_check(v.more > 0 && v.more <= most);
 
     if (v.admitted) {
         fuzz_check(v.retry == 0);
 
-    } else if (cost > policy.limit) {
+    } else if (cost > rule.limit) {
         fuzz_check(v.retry == SW_NEVER);
 
     } else {
         fuzz_check(v.retry > 0 && v.retry <= most);
     }
 
-    same_as_window(numbers, &policy, now, cost, back, &v);
+    same_as_window(numbers, &rule, now, cost, back, &v);
 
     free(numbers);
 
@@ -135,59 +135,59 @@ next(stream_t *s, int64_t low, int64_t high)
 
 
 static void
-next_policy(stream_t *s, sw_policy_t *policy)
+next_rule(stream_t *s, sw_rule_t *rule)
 {
-    policy->algorithm = (sw_algorithm_e) next(s, SW_COUNTER, SW_LOG);
-    policy->slices = 0;
+    rule->algorithm = (sw_algorithm_e) next(s, SW_COUNTER, SW_LOG);
+    rule->slices = 0;
 
     if (next(s, 0, 3)) {
-        policy->window = next(s, 1, 128);
-        policy->limit = next(s, 1, 64);
+        rule->window = next(s, 1, 128);
+        rule->limit = next(s, 1, 64);
 
     } else {
-        policy->window = next(s, 1, SW_WINDOW_MAX);
-        policy->limit = next(s, 1, SW_PRODUCT_MAX / policy->window);
+        rule->window = next(s, 1, SW_WINDOW_MAX);
+        rule->limit = next(s, 1, SW_PRODUCT_MAX / rule->window);
 
-        if (policy->algorithm == SW_LOG
-            && policy->limit > SW_LOG_LIMIT_MAX)
+        if (rule->algorithm == SW_LOG
+            && rule->limit > SW_LOG_LIMIT_MAX)
         {
-            policy->limit = SW_LOG_LIMIT_MAX;
+            rule->limit = SW_LOG_LIMIT_MAX;
         }
     }
 
-    if (policy->algorithm == SW_STRICT) {
-        policy->slices = next(s, 1, policy->window < SW_SLICES_MAX
-                                    ? policy->window : SW_SLICES_MAX);
+    if (rule->algorithm == SW_STRICT) {
+        rule->slices = next(s, 1, rule->window < SW_SLICES_MAX
+                                    ? rule->window : SW_SLICES_MAX);
     }
 
-    fuzz_check(sw_policy_error(policy) == NULL);
+    fuzz_check(sw_rule_error(rule) == NULL);
 }
 
 
 /* anything, or something near what would be true */
 
 static void
-next_numbers(stream_t *s, const sw_policy_t *policy, int64_t now,
+next_numbers(stream_t *s, const sw_rule_t *rule, int64_t now,
     const sw_proto_asked_t *asked, int64_t *numbers)
 {
     size_t   i, n;
     int64_t  near;
 
-    n = sw_proto_numbers(policy);
+    n = sw_proto_numbers(rule);
     numbers[0] = next(s, 0, 1) ? next(s, 0, 1) : next(s, 0, asked->times);
     numbers[1] = next(s, 0, 1) ? next(s, 0, 1) * asked->cost
-                               : next(s, 0, policy->limit);
+                               : next(s, 0, rule->limit);
 
     for (i = 2; i < n; i++) {
         near = 0;
 
-        if (policy->algorithm == SW_LOG) {
+        if (rule->algorithm == SW_LOG) {
             near = i == 2 ? 0 : now;
 
         } else if (i == 2 && now > 0 && now <= SW_PRODUCT_MAX / SW_SLICES_MAX)
         {
-            near = now * (policy->slices ? policy->slices : 1)
-                   / policy->window;
+            near = now * (rule->slices ? rule->slices : 1)
+                   / rule->window;
         }
 
         switch (next(s, 0, 7)) {
@@ -201,13 +201,13 @@ next_numbers(stream_t *s, const sw_policy_t *policy, int64_t now,
             break;
 
         case 2:
-            numbers[i] = near + next(s, -policy->window - 1,
-                                     policy->window + 1);
+            numbers[i] = near + next(s, -rule->window - 1,
+                                     rule->window + 1);
             break;
 
         default:
-            numbers[i] = near + next(s, -2, policy->limit < 1000
-                                            ? policy->limit + 2 : 1002);
+            numbers[i] = near + next(s, -2, rule->limit < 1000
+                                            ? rule->limit + 2 : 1002);
             break;
         }
     }
@@ -217,7 +217,7 @@ next_numbers(stream_t *s, const sw_policy_t *policy, int64_t now,
 /* a log tells too little of itself to be made again */
 
 static void
-same_as_window(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
+same_as_window(const int64_t *numbers, const sw_rule_t *rule, int64_t now,
     int64_t cost, int64_t back, const sw_verdict_t *v)
 {
     int64_t       i;
@@ -225,22 +225,22 @@ same_as_window(const int64_t *numbers, const sw_policy_t *policy, int64_t now,
     sw_state_t   *state;
     sw_verdict_t  wanted;
 
-    if (policy->algorithm == SW_LOG) {
+    if (rule->algorithm == SW_LOG) {
         fuzz_check(v->level == numbers[2] - back && v->scale == 1);
         return;
     }
 
-    client_init(&client, policy, now, 0);
+    client_init(&client, rule, now, 0);
     state = client.state;
 
-    if (policy->algorithm == SW_STRICT) {
+    if (rule->algorithm == SW_STRICT) {
         state->u.slices.index = numbers[2];
 
-        for (i = 0; i <= policy->slices; i++) {
+        for (i = 0; i <= rule->slices; i++) {
             state->u.slices.units[i] = numbers[3 + i];
         }
 
-        state->u.slices.units[numbers[2] % (policy->slices + 1)] -= back;
+        state->u.slices.units[numbers[2] % (rule->slices + 1)] -= back;
 
     } else {
         state->u.pair.index = numbers[2];

@@ -13,7 +13,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t       i;
     int64_t      limit, window, count, period;
     const char  *text;
-    sw_policy_t  policy;
+    sw_rule_t    rule;
 
     text = (const char *) data;
     limit = FUZZ_UNTOUCHED;
@@ -42,14 +42,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_check(rc == SW_OK);
     fuzz_check(limit == count && window == period);
 
-    /* what is too much to count is left to the policy, which must say so */
+    /* what is too much to count is left to the rule, which must say so */
 
-    policy.algorithm = SW_COUNTER;
-    policy.limit = limit;
-    policy.window = window;
-    policy.slices = 0;
+    rule.algorithm = SW_COUNTER;
+    rule.limit = limit;
+    rule.window = window;
+    rule.slices = 0;
 
-    fuzz_check((sw_policy_error(&policy) == NULL)
+    fuzz_check((sw_rule_error(&rule) == NULL)
                == ((__int128) limit * window < ((__int128) 1 << 53)));
 
     i = (size_t) snprintf(again, sizeof(again), "%" PRId64 "r/%" PRId64 "ms",

@@ -1,7 +1,7 @@
 
 /*
- * A stream of bytes is a policy and what happens to one of its clients: time
- * passes, the clock steps back, costs are taken and given back, the policy
+ * A stream of bytes is a rule and what happens to one of its clients: time
+ * passes, the clock steps back, costs are taken and given back, the rule
  * changes.  Every verdict must be the model's; a log that may not grow must
  * hold no less than the model does.
  */
@@ -31,9 +31,9 @@ typedef struct {
 
 
 static int64_t next(stream_t *s, int64_t low, int64_t high);
-static void next_policy(stream_t *s, sw_policy_t *policy);
+static void next_rule(stream_t *s, sw_rule_t *rule);
 static void change(client_t *client, model_t *model,
-    const sw_policy_t *policy, int64_t now, int *ntokens);
+    const sw_rule_t *rule, int64_t now, int *ntokens);
 static void check(client_t *client, model_t *model, int64_t now,
     int64_t cost, sw_verdict_t *v);
 
@@ -41,33 +41,33 @@ static void check(client_t *client, model_t *model, int64_t now,
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    int              i, n, ntokens;
-    int64_t          now, back, cost;
-    token_t          tokens[TOKENS];
-    uint32_t         room;
-    client_t         client;
-    stream_t         s;
-    sw_policy_t      policy;
-    sw_verdict_t     v;
-    static model_t   model;
+    int             i, n, ntokens;
+    int64_t         now, back, cost;
+    token_t         tokens[TOKENS];
+    uint32_t        room;
+    client_t        client;
+    stream_t        s;
+    sw_rule_t       rule;
+    sw_verdict_t    v;
+    static model_t  model;
 
     s.p = data;
     s.left = size;
 
-    next_policy(&s, &policy);
+    next_rule(&s, &rule);
 
     now = next(&s, 0, 7);
-    now = (now < 4) ? now * policy.window
+    now = (now < 4) ? now * rule.window
                     : (next(&s, 0, 1000) << 32) + next(&s, 0, 1 << 20);
 
     room = 0;
 
-    if (policy.algorithm == SW_LOG && next(&s, 0, 3) == 0) {
+    if (rule.algorithm == SW_LOG && next(&s, 0, 3) == 0) {
         room = (uint32_t) next(&s, 1, 5);
     }
 
-    client_init(&client, &policy, now, room);
-    model_init(&model, &policy, now);
+    client_init(&client, &rule, now, room);
+    model_init(&model, &rule, now);
 
     ntokens = 0;
 
@@ -81,11 +81,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             break;
 
         case 2:
-            now += next(&s, 0, 2 * policy.window);
+            now += next(&s, 0, 2 * rule.window);
             break;
 
         case 3:
-            now += policy.window - 1 + next(&s, 0, 2);
+            now += rule.window - 1 + next(&s, 0, 2);
             break;
 
         case 4:
@@ -100,7 +100,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 break;
             }
 
-            back = next(&s, 0, 1) ? next(&s, 0, 3 * policy.window)
+            back = next(&s, 0, 1) ? next(&s, 0, 3 * rule.window)
                                   : next(&s, 0, INT64_MAX - 1);
             now -= back < now ? back : now;
             break;
@@ -127,13 +127,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             break;
 
         case 8:
-            policy.limit = next(&s, 1, 2 * policy.limit);
+            rule.limit = next(&s, 1, 2 * rule.limit);
 
-            if (sw_policy_error(&policy)) {
-                policy.limit = 1;
+            if (sw_rule_error(&rule)) {
+                rule.limit = 1;
             }
 
-            change(&client, &model, &policy, now, &ntokens);
+            change(&client, &model, &rule, now, &ntokens);
             break;
 
         case 9:
@@ -142,8 +142,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 break;
             }
 
-            next_policy(&s, &policy);
-            change(&client, &model, &policy, now, &ntokens);
+            next_rule(&s, &rule);
+            change(&client, &model, &rule, now, &ntokens);
             break;
 
         default:
@@ -154,7 +154,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             ntokens = 0;
         }
 
-        cost = next(&s, 0, 1) ? 1 : next(&s, 0, policy.limit + 1);
+        cost = next(&s, 0, 1) ? 1 : next(&s, 0, rule.limit + 1);
         check(&client, &model, now, cost, &v);
 
         if (v.admitted && cost && next(&s, 0, 7)) {
@@ -202,51 +202,51 @@ next(stream_t *s, int64_t low, int64_t high)
 
 
 static void
-next_policy(stream_t *s, sw_policy_t *policy)
+next_rule(stream_t *s, sw_rule_t *rule)
 {
-    policy->algorithm = (sw_algorithm_e) next(s, SW_COUNTER, SW_LOG);
-    policy->slices = 0;
+    rule->algorithm = (sw_algorithm_e) next(s, SW_COUNTER, SW_LOG);
+    rule->slices = 0;
 
     if (next(s, 0, 7)) {
-        policy->window = next(s, 1, 128);
-        policy->limit = next(s, 1, 64);
+        rule->window = next(s, 1, 128);
+        rule->limit = next(s, 1, 64);
 
     } else {
-        policy->window = next(s, 1, SW_WINDOW_MAX);
-        policy->limit = next(s, 1, SW_PRODUCT_MAX / policy->window);
+        rule->window = next(s, 1, SW_WINDOW_MAX);
+        rule->limit = next(s, 1, SW_PRODUCT_MAX / rule->window);
 
-        if (policy->algorithm == SW_LOG
-            && policy->limit > SW_LOG_LIMIT_MAX)
+        if (rule->algorithm == SW_LOG
+            && rule->limit > SW_LOG_LIMIT_MAX)
         {
-            policy->limit = SW_LOG_LIMIT_MAX;
+            rule->limit = SW_LOG_LIMIT_MAX;
         }
     }
 
-    if (policy->algorithm == SW_STRICT) {
-        policy->slices = next(s, 1, policy->window < SW_SLICES_MAX
-                                    ? policy->window : SW_SLICES_MAX);
+    if (rule->algorithm == SW_STRICT) {
+        rule->slices = next(s, 1, rule->window < SW_SLICES_MAX
+                                    ? rule->window : SW_SLICES_MAX);
     }
 
-    fuzz_check(sw_policy_error(policy) == NULL);
+    fuzz_check(sw_rule_error(rule) == NULL);
 }
 
 
 static void
-change(client_t *client, model_t *model, const sw_policy_t *policy,
+change(client_t *client, model_t *model, const sw_rule_t *rule,
     int64_t now, int *ntokens)
 {
     int64_t  used, most;
 
     used = model_used(model, now);
-    most = policy->limit;
+    most = rule->limit;
 
-    if (client->state->algorithm == policy->algorithm
-        && client->state->slices == policy->slices)
+    if (client->state->algorithm == rule->algorithm
+        && client->state->slices == rule->slices)
     {
-        most = SW_PRODUCT_MAX / policy->window;
+        most = SW_PRODUCT_MAX / rule->window;
     }
 
-    if (client_change(client, policy, now)) {
+    if (client_change(client, rule, now)) {
         *ntokens = 0;
         used = used < most ? used : most;
 
@@ -254,25 +254,25 @@ change(client_t *client, model_t *model, const sw_policy_t *policy,
 
         client->state->second = 0;
 
-        model_init(model, policy, now);
+        model_init(model, rule, now);
         (void) model_add(model, now, used);
 
         fuzz_check(sw_state_used(client->state, now) == used);
         return;
     }
 
-    fuzz_check(policy->algorithm == model->policy.algorithm);
+    fuzz_check(rule->algorithm == model->rule.algorithm);
 
     if (model_astray(model, now)) {
         *ntokens = 0;
     }
 
-    model->policy = *policy;
+    model->rule = *rule;
 
     /* what a log keeps for a longer window than it is asked for may merge */
 
-    if (policy->algorithm == SW_LOG
-        && policy->window != client->state->window)
+    if (rule->algorithm == SW_LOG
+        && rule->window != client->state->window)
     {
         client->room = client->state->u.log.room;
     }
@@ -307,7 +307,7 @@ check(client_t *client, model_t *model, int64_t now, int64_t cost,
         fuzz_check(v->remaining <= wanted.remaining);
         fuzz_check(v->admitted <= wanted.admitted);
         fuzz_check(v->retry == SW_NEVER || v->retry >= wanted.retry);
-        fuzz_check(v->reset <= client->policy.window + v->stamp - now);
+        fuzz_check(v->reset <= client->rule.window + v->stamp - now);
         fuzz_check(client->state->u.log.count <= client->room);
         return;
     }

@@ -30,7 +30,7 @@ typedef struct {
 
 
 typedef struct {
-    sw_policy_t     policy;
+    sw_rule_t       rule;
     int64_t         own;           /* the state's own time */
     int64_t         longest;       /* window that a log is kept for */
     int64_t         n;
@@ -43,15 +43,15 @@ typedef struct {
 static inline int64_t
 model_cell(const model_t *m, int64_t t)
 {
-    if (m->policy.algorithm == SW_LOG) {
+    if (m->rule.algorithm == SW_LOG) {
         return t;
     }
 
-    if (m->policy.algorithm == SW_STRICT) {
-        return t * m->policy.slices / m->policy.window;
+    if (m->rule.algorithm == SW_STRICT) {
+        return t * m->rule.slices / m->rule.window;
     }
 
-    return t / m->policy.window;
+    return t / m->rule.window;
 }
 
 
@@ -62,15 +62,15 @@ model_cell_start(const model_t *m, int64_t cell)
 
     t = cell;
 
-    if (m->policy.algorithm == SW_STRICT) {
-        t = cell * m->policy.window / m->policy.slices;
+    if (m->rule.algorithm == SW_STRICT) {
+        t = cell * m->rule.window / m->rule.slices;
 
         while (model_cell(m, t) < cell) {
             t++;
         }
 
-    } else if (m->policy.algorithm != SW_LOG) {
-        t = cell * m->policy.window;
+    } else if (m->rule.algorithm != SW_LOG) {
+        t = cell * m->rule.window;
     }
 
     return t;
@@ -80,7 +80,7 @@ model_cell_start(const model_t *m, int64_t cell)
 static inline int64_t
 model_scale(const model_t *m)
 {
-    return m->policy.algorithm == SW_COUNTER ? m->policy.window : 1;
+    return m->rule.algorithm == SW_COUNTER ? m->rule.window : 1;
 }
 
 
@@ -93,26 +93,26 @@ model_weight(const model_t *m, const model_event_t *event, int64_t t)
 
     age = model_cell(m, t) - model_cell(m, event->time);
 
-    switch (m->policy.algorithm) {
+    switch (m->rule.algorithm) {
 
     case SW_FIXED:
         return age == 0 ? event->units : 0;
 
     case SW_STRICT:
-        return age <= m->policy.slices ? event->units : 0;
+        return age <= m->rule.slices ? event->units : 0;
 
     case SW_LOG:
-        return age < m->policy.window ? event->units : 0;
+        return age < m->rule.window ? event->units : 0;
 
     default: /* SW_COUNTER */
 
         if (age == 0) {
-            return event->units * m->policy.window;
+            return event->units * m->rule.window;
         }
 
         if (age == 1) {
             return event->units
-                   * (m->policy.window - t % m->policy.window);
+                   * (m->rule.window - t % m->rule.window);
         }
 
         return 0;
@@ -136,11 +136,11 @@ model_level(const model_t *m, int64_t t)
 
 
 static inline void
-model_init(model_t *m, const sw_policy_t *policy, int64_t now)
+model_init(model_t *m, const sw_rule_t *rule, int64_t now)
 {
-    m->policy = *policy;
+    m->rule = *rule;
     m->own = model_cell_start(m, model_cell(m, now));
-    m->longest = policy->window;
+    m->longest = rule->window;
     m->n = 0;
 }
 
@@ -150,7 +150,7 @@ model_init(model_t *m, const sw_policy_t *policy, int64_t now)
 static inline int64_t
 model_kept(const model_t *m)
 {
-    return m->longest > m->policy.window ? m->longest : m->policy.window;
+    return m->longest > m->rule.window ? m->longest : m->rule.window;
 }
 
 
@@ -159,23 +159,23 @@ model_kept(const model_t *m)
 static inline int
 model_astray(const model_t *m, int64_t now)
 {
-    if (m->policy.algorithm == SW_LOG) {
-        return m->n && m->own - now > m->policy.window;
+    if (m->rule.algorithm == SW_LOG) {
+        return m->n && m->own - now > m->rule.window;
     }
 
-    if (m->policy.algorithm == SW_STRICT) {
+    if (m->rule.algorithm == SW_STRICT) {
         return model_cell(m, m->own) - model_cell(m, now)
-               > m->policy.slices;
+               > m->rule.slices;
     }
 
-    return m->own - now > m->policy.window;
+    return m->own - now > m->rule.window;
 }
 
 
 static inline int64_t
 model_then(const model_t *m, int64_t now)
 {
-    if (m->policy.algorithm == SW_LOG && m->n == 0) {
+    if (m->rule.algorithm == SW_LOG && m->n == 0) {
         return now;
     }
 
@@ -192,7 +192,7 @@ model_used(const model_t *m, int64_t now)
 
     scale = model_scale(m);
 
-    if (m->policy.algorithm == SW_LOG) {
+    if (m->rule.algorithm == SW_LOG) {
         used = 0;
 
         for (i = 0; i < m->n; i++) {
@@ -220,14 +220,14 @@ model_bring(model_t *m, int64_t now)
         m->longest = kept;
         used = model_used(m, now);
 
-        if (m->policy.algorithm != SW_LOG || kept == m->policy.window) {
-            used = used < m->policy.limit ? used : m->policy.limit;
+        if (m->rule.algorithm != SW_LOG || kept == m->rule.window) {
+            used = used < m->rule.limit ? used : m->rule.limit;
         }
 
-        used = used < SW_LOG_UNITS_MAX || m->policy.algorithm != SW_LOG
+        used = used < SW_LOG_UNITS_MAX || m->rule.algorithm != SW_LOG
                ? used : SW_LOG_UNITS_MAX;
 
-        model_init(m, &m->policy, now);
+        model_init(m, &m->rule, now);
         m->longest = kept;
 
         if (used) {
@@ -244,7 +244,7 @@ model_bring(model_t *m, int64_t now)
 
     for (i = 0, n = 0; i < m->n; i++) {
 
-        if (m->policy.algorithm == SW_LOG
+        if (m->rule.algorithm == SW_LOG
             ? then - m->events[i].time < kept
             : model_weight(m, &m->events[i], then) != 0)
         {
@@ -256,7 +256,7 @@ model_bring(model_t *m, int64_t now)
 
     m->longest = kept;
 
-    if (m->policy.algorithm != SW_LOG) {
+    if (m->rule.algorithm != SW_LOG) {
         m->own = model_cell_start(m, model_cell(m, then));
     }
 
@@ -273,7 +273,7 @@ model_fits(const model_t *m, int64_t now, int64_t cost)
 
     return cost == 0
            || model_level(m, model_then(m, now)) + cost * scale
-              <= m->policy.limit * scale;
+              <= m->rule.limit * scale;
 }
 
 
@@ -282,7 +282,7 @@ model_wait(const model_t *m, int64_t now, int64_t cost)
 {
     int64_t  low, high, middle;
 
-    if (m->policy.window <= MODEL_STEPS) {
+    if (m->rule.window <= MODEL_STEPS) {
 
         for (low = 0; !model_fits(m, now + low, cost); low++) {
             assert(low <= 4 * MODEL_STEPS);
@@ -292,7 +292,7 @@ model_wait(const model_t *m, int64_t now, int64_t cost)
     }
 
     low = -1;
-    high = 4 * m->policy.window;
+    high = 4 * m->rule.window;
 
     assert(model_fits(m, now + high, cost));
 
@@ -321,7 +321,7 @@ model_check(model_t *m, int64_t now, int64_t cost, sw_verdict_t *v)
     v->level = model_level(m, v->stamp);
 
     low = 0;
-    high = m->policy.limit;
+    high = m->rule.limit;
 
     while (low < high) {
         middle = low + (high - low + 1) / 2;
@@ -335,21 +335,21 @@ model_check(model_t *m, int64_t now, int64_t cost, sw_verdict_t *v)
     }
 
     v->remaining = low;
-    v->admitted = cost <= m->policy.limit && model_fits(m, now, cost);
+    v->admitted = cost <= m->rule.limit && model_fits(m, now, cost);
 
     if (v->admitted) {
         v->retry = 0;
 
-    } else if (cost > m->policy.limit) {
+    } else if (cost > m->rule.limit) {
         v->retry = SW_NEVER;
 
     } else {
         v->retry = model_wait(m, now, cost);
     }
 
-    v->more = (low == m->policy.limit) ? m->policy.window
+    v->more = (low == m->rule.limit) ? m->rule.window
                                        : model_wait(m, now, low + 1);
-    v->reset = model_wait(m, now, m->policy.limit);
+    v->reset = model_wait(m, now, m->rule.limit);
 }
 
 
@@ -365,7 +365,7 @@ model_add(model_t *m, int64_t now, int64_t cost)
     }
 
     if (m->n == 0) {
-        m->longest = m->policy.window;
+        m->longest = m->rule.window;
     }
 
     assert(m->n < MODEL_EVENTS);
@@ -374,7 +374,7 @@ model_add(model_t *m, int64_t now, int64_t cost)
     m->events[m->n].units = cost;
     m->n++;
 
-    if (m->policy.algorithm == SW_LOG) {
+    if (m->rule.algorithm == SW_LOG) {
         m->own = then;
     }
 
@@ -410,7 +410,7 @@ model_give_back(model_t *m, int64_t cost, int64_t stamp)
 
     m->n = n;
 
-    if (m->policy.algorithm == SW_LOG && n) {
+    if (m->rule.algorithm == SW_LOG && n) {
         m->own = m->events[n - 1].time;
     }
 }

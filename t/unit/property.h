@@ -56,25 +56,25 @@ property_run(const property_t *properties, int n)
 }
 
 
-/* a client of a random policy with a history; returns the time */
+/* a client of a random rule with a history; returns the time */
 
 static inline int64_t
 wander(client_t *client, sw_algorithm_e algorithm, int steps)
 {
-    int          i, n;
-    int64_t      now, stamp, cost, stamps[8], costs[8];
-    sw_policy_t  policy;
+    int        i, n;
+    int64_t    now, stamp, cost, stamps[8], costs[8];
+    sw_rule_t  rule;
 
-    trace_policy(&policy, algorithm);
+    trace_rule(&rule, algorithm);
 
     now = trace_start();
     n = 0;
 
-    client_init(client, &policy, now, 0);
+    client_init(client, &rule, now, 0);
 
     for (i = 0; i < steps; i++) {
-        now += tap_rand(0, 2) ? tap_rand(0, 2) : trace_step(&policy);
-        cost = trace_cost(&policy);
+        now += tap_rand(0, 2) ? tap_rand(0, 2) : trace_step(&rule);
+        cost = trace_cost(&rule);
 
         if (client_take(client, now, cost, &stamp) && cost && n < 8) {
             stamps[n] = stamp;
@@ -86,7 +86,7 @@ wander(client_t *client, sw_algorithm_e algorithm, int steps)
         }
 
         if (tap_rand(0, 49) == 0) {
-            client->policy.limit = tap_rand(1, policy.limit);
+            client->rule.limit = tap_rand(1, rule.limit);
         }
     }
 
@@ -102,7 +102,7 @@ twins_agree(client_t *one, client_t *two, int64_t now, int steps)
     sw_verdict_t  v, w;
 
     for (i = 0; i < steps; i++) {
-        cost = trace_cost(&one->policy);
+        cost = trace_cost(&one->rule);
 
         client_check(one, now, cost, &v);
         client_check(two, now, cost, &w);
@@ -119,7 +119,7 @@ twins_agree(client_t *one, client_t *two, int64_t now, int steps)
             (void) client_add(two, now, cost);
         }
 
-        now += tap_rand(0, 2) ? tap_rand(0, 2) : trace_step(&one->policy);
+        now += tap_rand(0, 2) ? tap_rand(0, 2) : trace_step(&one->rule);
     }
 
     return 1;
@@ -130,7 +130,7 @@ static inline const char *
 fail(const client_t *client, int64_t now, const char *what)
 {
     tap_diag("trace %d now %" PRId64 ", %s: %s", property_trace, now,
-             trace_name(&client->policy), what);
+             trace_name(&client->rule), what);
 
     return what;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "sw_proto.h"
-#include "sw_rate.h"
+#include "sw_parse.h"
 #include "trace.h"
 
 
@@ -20,7 +20,7 @@
 /* what a script says of a client, and what it must be understood as */
 
 typedef struct {
-    sw_policy_t       policy;
+    sw_rule_t         rule;
     int64_t           now;
     int64_t           nth;
     sw_proto_asked_t  asked;
@@ -39,9 +39,9 @@ static void limits(void);
 static void huge(void);
 
 static void answer(answer_t *a, client_t *client, int64_t now, int64_t cost,
-    int64_t times, int64_t ahead, int count);
+    int64_t times, int64_t prefetch, int count);
 static void answer_log(answer_t *a, const client_t *client);
-static int proto_verdict_of(const int64_t *numbers, const sw_policy_t *policy,
+static int proto_verdict_of(const int64_t *numbers, const sw_rule_t *rule,
     int64_t now, const sw_proto_asked_t *asked, int64_t nth,
     sw_proto_taken_t *taken, sw_verdict_t *v);
 static int understood(const answer_t *a);
@@ -76,10 +76,10 @@ main(void)
 static void
 texts(void)
 {
-    int          i, good;
-    char         bytes[SW_PROTO_POLICY + 1];
-    int64_t      number;
-    sw_policy_t  policy;
+    int        i, good;
+    char       bytes[SW_PROTO_POLICY + 1];
+    int64_t    number;
+    sw_rule_t  rule;
 
     good = 1;
 
@@ -94,16 +94,16 @@ texts(void)
 
     tap_ok(good, "numbers as bytes");
 
-    policy.algorithm = SW_STRICT;
-    policy.limit = 3;
-    policy.window = 60000;
-    policy.slices = 16;
+    rule.algorithm = SW_STRICT;
+    rule.limit = 3;
+    rule.window = 60000;
+    rule.slices = 16;
 
-    tap_ok(sw_proto_put_policy(bytes, &policy, 2) == bytes + SW_PROTO_POLICY
+    tap_ok(sw_proto_put_rule(bytes, &rule, 2) == bytes + SW_PROTO_POLICY
            && memcmp(bytes, "s\3\0\0\0\0\0\0\x60\xea\0\0\0\0\0"
                             "\x10\0\0\0\0\0\0\2\0\0\0\0\0\0",
                      SW_PROTO_POLICY) == 0,
-           "a policy as bytes");
+           "a rule as bytes");
 
     tap_ok(strcmp(sw_proto_algorithm(SW_COUNTER), "c") == 0
            && strcmp(sw_proto_algorithm(SW_FIXED), "f") == 0
@@ -111,20 +111,20 @@ texts(void)
            && strcmp(sw_proto_algorithm(SW_LOG), "l") == 0,
            "the letters of the algorithms");
 
-    memset(&policy, 0, sizeof(policy));
+    memset(&rule, 0, sizeof(rule));
     good = 1;
 
-    policy.algorithm = SW_COUNTER;
-    good = good && sw_proto_numbers(&policy) == 5;
-    policy.algorithm = SW_FIXED;
-    good = good && sw_proto_numbers(&policy) == 5;
-    policy.algorithm = SW_LOG;
-    good = good && sw_proto_numbers(&policy) == 6;
-    policy.algorithm = SW_STRICT;
+    rule.algorithm = SW_COUNTER;
+    good = good && sw_proto_numbers(&rule) == 5;
+    rule.algorithm = SW_FIXED;
+    good = good && sw_proto_numbers(&rule) == 5;
+    rule.algorithm = SW_LOG;
+    good = good && sw_proto_numbers(&rule) == 6;
+    rule.algorithm = SW_STRICT;
 
-    for (policy.slices = 1; policy.slices <= SW_SLICES_MAX; policy.slices++) {
-        good = good && sw_proto_numbers(&policy)
-                       == 4 + (size_t) policy.slices;
+    for (rule.slices = 1; rule.slices <= SW_SLICES_MAX; rule.slices++) {
+        good = good && sw_proto_numbers(&rule)
+                       == 4 + (size_t) rule.slices;
     }
 
     tap_ok(good, "how many numbers an algorithm has");
@@ -136,46 +136,46 @@ texts(void)
 static void
 truths(sw_algorithm_e algorithm)
 {
-    int          i, j, good, taken, several, some, ahead, refusals, peeks;
-    int          never;
-    int64_t      now, back;
-    answer_t     a;
-    client_t     client;
-    sw_policy_t  policy;
+    int        i, j, good, taken, several, some, prefetch, refusals, peeks;
+    int        never;
+    int64_t    now, back;
+    answer_t   a;
+    client_t   client;
+    sw_rule_t  rule;
 
     good = 1;
-    taken = several = some = ahead = refusals = peeks = never = 0;
+    taken = several = some = prefetch = refusals = peeks = never = 0;
 
     for (i = 0; i < TRACES && good; i++) {
-        trace_policy(&policy, algorithm);
-        now = trace_start() + 1 + 3 * policy.window;
+        trace_rule(&rule, algorithm);
+        now = trace_start() + 1 + 3 * rule.window;
 
-        client_init(&client, &policy, now, 0);
+        client_init(&client, &rule, now, 0);
 
         for (j = 0; j < STEPS && good; j++) {
-            now += trace_step(&policy);
+            now += trace_step(&rule);
 
             if (tap_rand(0, 19) == 0) {
-                client.policy.limit = tap_rand(1, policy.limit);
+                client.rule.limit = tap_rand(1, rule.limit);
             }
 
             if (tap_rand(0, 19) == 0) {
-                back = tap_rand(0, 2 * policy.window);
+                back = tap_rand(0, 2 * rule.window);
                 now = now - back > 0 ? now - back : now;
             }
 
             answer(&a, &client, now,
-                   tap_rand(0, 9) ? trace_cost(&client.policy)
-                                  : client.policy.limit + 1,
+                   tap_rand(0, 9) ? trace_cost(&client.rule)
+                                  : client.rule.limit + 1,
                    tap_rand(0, 1) ? 1 : tap_rand(1, 5),
-                   tap_rand(0, 1) ? 0 : tap_rand(0, policy.limit),
+                   tap_rand(0, 1) ? 0 : tap_rand(0, rule.limit),
                    tap_rand(0, 5) != 0);
 
             taken += (a.taken.counted > 0);
             several += (a.taken.counted > 1);
             some += (a.taken.counted
                      && a.taken.counted < a.asked.times);
-            ahead += (a.taken.ahead > 0);
+            prefetch += (a.taken.prefetch > 0);
             refusals += (a.taken.admitted == 0);
             peeks += (a.asked.cost == 0);
             never += (a.verdict.retry == SW_NEVER);
@@ -186,11 +186,11 @@ truths(sw_algorithm_e algorithm)
         client_free(&client);
     }
 
-    tap_ok(good && taken && several && some && ahead && refusals && peeks
+    tap_ok(good && taken && several && some && prefetch && refusals && peeks
            && never,
            "%s: the verdict is the window's, %d taken, %d refused, %d of "
-           "several some, %d ahead", client_algorithms[algorithm], taken,
-           refusals, some, ahead);
+           "several some, %d prefetch", client_algorithms[algorithm], taken,
+           refusals, some, prefetch);
 }
 
 
@@ -199,12 +199,12 @@ truths(sw_algorithm_e algorithm)
 static void
 lies(sw_algorithm_e algorithm)
 {
-    int          i, j, good, told;
-    size_t       n, k;
-    int64_t      now, value, window;
-    answer_t     a;
-    client_t     client;
-    sw_policy_t  policy;
+    int        i, j, good, told;
+    size_t     n, k;
+    int64_t    now, value, window;
+    answer_t   a;
+    client_t   client;
+    sw_rule_t  rule;
 
     static const int64_t  never[] = {
         -1, INT64_MIN, INT64_MAX, SW_PRODUCT_MAX + 1, -SW_PRODUCT_MAX
@@ -214,20 +214,20 @@ lies(sw_algorithm_e algorithm)
     told = 0;
 
     for (i = 0; i < TRACES && good; i++) {
-        trace_policy(&policy, algorithm);
-        now = trace_start() + 1 + 3 * policy.window;
+        trace_rule(&rule, algorithm);
+        now = trace_start() + 1 + 3 * rule.window;
 
-        client_init(&client, &policy, now, 0);
+        client_init(&client, &rule, now, 0);
 
         for (j = 0; j < STEPS / 4 && good; j++) {
-            now += trace_step(&policy);
-            window = policy.window;
+            now += trace_step(&rule);
+            window = rule.window;
 
-            answer(&a, &client, now, trace_cost(&policy),
+            answer(&a, &client, now, trace_cost(&rule),
                    tap_rand(0, 1) ? 1 : tap_rand(1, 5),
-                   tap_rand(0, 1) ? 0 : tap_rand(0, policy.limit),
+                   tap_rand(0, 1) ? 0 : tap_rand(0, rule.limit),
                    tap_rand(0, 3) != 0);
-            n = sw_proto_numbers(&policy);
+            n = sw_proto_numbers(&rule);
 
             /* no number is any of these, whatever it stands for */
 
@@ -247,7 +247,7 @@ lies(sw_algorithm_e algorithm)
 
             if (good && a.asked.cost) {
                 good = refused(&a, 1, (a.taken.admitted + 1) * a.asked.cost
-                                      + a.asked.ahead)
+                                      + a.asked.prefetch)
                        && (a.asked.cost == 1
                            || refused(&a, 1, a.asked.cost - 1));
 
@@ -257,7 +257,9 @@ lies(sw_algorithm_e algorithm)
 
             /* and as much ahead, if that left any room */
 
-            if (good && a.taken.ahead && a.taken.ahead == a.asked.ahead) {
+            if (good && a.taken.prefetch
+                && a.taken.prefetch == a.asked.prefetch)
+            {
                 good = refused(&a, 1, a.numbers[1] + 1)
                        && (a.verdict.remaining
                            == a.numbers[1] - a.nth * a.asked.cost
@@ -281,7 +283,7 @@ lies(sw_algorithm_e algorithm)
                        && refused(&a, 4, a.numbers[3] + window);
 
                 if (good && !a.verdict.admitted
-                    && a.asked.cost <= policy.limit)
+                    && a.asked.cost <= rule.limit)
                 {
                     good = refused(&a, 5, a.numbers[3] - 1)
                            && refused(&a, 5, a.numbers[4] + 1)
@@ -291,17 +293,17 @@ lies(sw_algorithm_e algorithm)
                 if (good && a.taken.counted) {
                     good = refused(&a, 2, 0)
                            && refused(&a, 2, a.numbers[1] - 1)
-                           && refused(&a, 2, policy.limit + 1);
+                           && refused(&a, 2, rule.limit + 1);
                 }
 
                 break;
 
             case SW_STRICT:
                 good = good
-                       && refused(&a, 2, now * policy.slices / window - 1)
-                       && refused(&a, 2, now * policy.slices / window
-                                         + policy.slices + 1)
-                       && refused(&a, 2, 0) == (now * policy.slices
+                       && refused(&a, 2, now * rule.slices / window - 1)
+                       && refused(&a, 2, now * rule.slices / window
+                                         + rule.slices + 1)
+                       && refused(&a, 2, 0) == (now * rule.slices
                                                 / window > 0);
                 break;
 
@@ -313,7 +315,7 @@ lies(sw_algorithm_e algorithm)
                        && refused(&a, 4, SW_PRODUCT_MAX / window + 1);
 
                 if (good && a.taken.counted) {
-                    good = refused(&a, 4, policy.limit + 1)
+                    good = refused(&a, 4, rule.limit + 1)
                            && refused(&a, 4, a.numbers[1] - 1);
                 }
 
@@ -326,7 +328,7 @@ lies(sw_algorithm_e algorithm)
                 && algorithm != SW_LOG)
             {
                 k = algorithm == SW_STRICT ? 3 : 4;
-                good = refused(&a, k, policy.limit);
+                good = refused(&a, k, rule.limit);
             }
         }
 
@@ -352,32 +354,32 @@ garbage(sw_algorithm_e algorithm)
     accepted = 0;
 
     for (i = 0; i < GARBAGE && good; i++) {
-        trace_policy(&a.policy, algorithm);
+        trace_rule(&a.rule, algorithm);
 
         a.now = tap_rand(0, 9) ? trace_start() + 1
                                : tap_rand(-5, INT64_MAX / 2);
         a.asked.times = tap_rand(0, 1) ? 1 : tap_rand(1, 1024);
-        a.asked.cost = tap_rand(0, 3) ? trace_cost(&a.policy)
+        a.asked.cost = tap_rand(0, 3) ? trace_cost(&a.rule)
                                       : tap_rand(0, SW_PRODUCT_MAX);
-        a.asked.ahead = tap_rand(0, 1) ? 0 : tap_rand(0, a.policy.limit);
+        a.asked.prefetch = tap_rand(0, 1) ? 0 : tap_rand(0, a.rule.limit);
         a.nth = tap_rand(1, a.asked.times);
 
         near[0] = a.now;
-        near[1] = a.now / a.policy.window;
-        near[2] = a.policy.slices
-                  ? a.now % (1LL << 52) * a.policy.slices / a.policy.window
+        near[1] = a.now / a.rule.window;
+        near[2] = a.rule.slices
+                  ? a.now % (1LL << 52) * a.rule.slices / a.rule.window
                   : 0;
-        near[3] = a.policy.limit;
-        near[4] = a.policy.window;
+        near[3] = a.rule.limit;
+        near[4] = a.rule.window;
         near[5] = 0;
-        near[6] = a.now - a.policy.window;
+        near[6] = a.now - a.rule.window;
         near[7] = SW_PRODUCT_MAX;
 
-        n = sw_proto_numbers(&a.policy);
+        n = sw_proto_numbers(&a.rule);
         a.numbers[0] = tap_rand(0, 3) ? tap_rand(0, 1)
                                       : tap_rand(0, a.asked.times);
         a.numbers[1] = tap_rand(0, 3) ? tap_rand(0, 1) * a.asked.cost
-                                      : tap_rand(0, a.policy.limit);
+                                      : tap_rand(0, a.rule.limit);
 
         for (k = 2; k < n; k++) {
             a.numbers[k] = tap_rand(0, 15) ? near[tap_rand(0, 7)]
@@ -391,7 +393,7 @@ garbage(sw_algorithm_e algorithm)
 
         memset(&v, 0x5a, sizeof(v));
 
-        if (proto_verdict_of(a.numbers, &a.policy, a.now, &a.asked, a.nth,
+        if (proto_verdict_of(a.numbers, &a.rule, a.now, &a.asked, a.nth,
                              &taken, &v)
             != SW_OK)
         {
@@ -410,7 +412,7 @@ garbage(sw_algorithm_e algorithm)
 static void
 limits(void)
 {
-    sw_policy_t       policy;
+    sw_rule_t         rule;
     sw_verdict_t      v;
     sw_proto_taken_t  taken;
 
@@ -419,26 +421,26 @@ limits(void)
     static const int64_t  numbers[] = { 1, 1, 0, 0, 1 };
     static const int64_t  late[] = { 1, 1, 1LL << 40, 0, 1 };
 
-    policy.algorithm = SW_COUNTER;
-    policy.limit = 1;
-    policy.window = 1000;
-    policy.slices = 0;
+    rule.algorithm = SW_COUNTER;
+    rule.limit = 1;
+    rule.window = 1000;
+    rule.slices = 0;
 
-    tap_ok(proto_verdict_of(numbers, &policy, 1, &one, 1, &taken, &v) == SW_OK
+    tap_ok(proto_verdict_of(numbers, &rule, 1, &one, 1, &taken, &v) == SW_OK
            && taken.counted == 1, "time: the first");
-    tap_ok(proto_verdict_of(numbers, &policy, 0, &one, 1, &taken, &v)
+    tap_ok(proto_verdict_of(numbers, &rule, 0, &one, 1, &taken, &v)
            == SW_ERROR, "time: none before it");
-    tap_ok(proto_verdict_of(numbers, &policy, -1, &one, 1, &taken, &v)
+    tap_ok(proto_verdict_of(numbers, &rule, -1, &one, 1, &taken, &v)
            == SW_ERROR, "time: nor below nothing");
-    tap_ok(proto_verdict_of(late, &policy, INT64_MAX, &one, 1, &taken, &v)
+    tap_ok(proto_verdict_of(late, &rule, INT64_MAX, &one, 1, &taken, &v)
            == SW_ERROR, "time: nor the last there is");
-    tap_ok(proto_verdict_of(late, &policy, SW_PRODUCT_MAX / SW_SLICES_MAX + 1,
+    tap_ok(proto_verdict_of(late, &rule, SW_PRODUCT_MAX / SW_SLICES_MAX + 1,
                             &one, 1, &taken, &v) == SW_ERROR,
            "time: nor what cannot be cut into slices");
 }
 
 
-/* policies and costs as large as they can be; a sanitizer sees an overflow */
+/* rules and costs as large as they can be; a sanitizer sees an overflow */
 
 static void
 huge(void)
@@ -446,7 +448,7 @@ huge(void)
     int               good, yes, i;
     size_t            k;
     int64_t           numbers[SW_PROTO_MOST], now;
-    sw_policy_t       policy;
+    sw_rule_t         rule;
     sw_verdict_t      v;
     sw_proto_taken_t  taken;
 
@@ -459,10 +461,10 @@ huge(void)
     now = SW_PRODUCT_MAX / SW_SLICES_MAX;
 
     for (i = SW_COUNTER; i <= SW_LOG; i++) {
-        policy.algorithm = (sw_algorithm_e) i;
-        policy.window = SW_WINDOW_MAX;
-        policy.limit = SW_PRODUCT_MAX / SW_WINDOW_MAX;
-        policy.slices = i == SW_STRICT ? SW_SLICES_MAX : 0;
+        rule.algorithm = (sw_algorithm_e) i;
+        rule.window = SW_WINDOW_MAX;
+        rule.limit = SW_PRODUCT_MAX / SW_WINDOW_MAX;
+        rule.slices = i == SW_STRICT ? SW_SLICES_MAX : 0;
 
         for (yes = 0; yes <= 1; yes++) {
             for (k = 2; k < SW_PROTO_MOST; k++) {
@@ -474,30 +476,30 @@ huge(void)
             switch (i) {
 
             case SW_STRICT:
-                numbers[2] = now * policy.slices / policy.window
-                             + policy.slices;
+                numbers[2] = now * rule.slices / rule.window
+                             + rule.slices;
                 break;
 
             case SW_LOG:
                 numbers[3] = now;
-                numbers[4] = now + policy.window - 1;
+                numbers[4] = now + rule.window - 1;
                 numbers[5] = now;
                 break;
 
             default:
-                numbers[2] = now / policy.window + 1;
-                numbers[3] = numbers[4] = SW_PRODUCT_MAX / policy.window;
+                numbers[2] = now / rule.window + 1;
+                numbers[3] = numbers[4] = SW_PRODUCT_MAX / rule.window;
                 break;
             }
 
-            if (proto_verdict_of(numbers, &policy, now, &one, 1, &taken, &v)
+            if (proto_verdict_of(numbers, &rule, now, &one, 1, &taken, &v)
                 == SW_OK)
             {
                 good = good && taken.counted == yes && v.remaining == 0
                        && (yes ? i == SW_FIXED : v.retry > 0);
             }
 
-            (void) proto_verdict_of(numbers, &policy, now, &most,
+            (void) proto_verdict_of(numbers, &rule, now, &most,
                                     SW_PRODUCT_MAX, &taken, &v);
 
             /* one that says little, and that the cost was counted */
@@ -508,7 +510,7 @@ huge(void)
 
             numbers[0] = numbers[1] = 1;
 
-            good = good && proto_verdict_of(numbers, &policy, now, &most, 1,
+            good = good && proto_verdict_of(numbers, &rule, now, &most, 1,
                                             &taken, &v)
                            == SW_ERROR;
         }
@@ -522,29 +524,29 @@ huge(void)
 
 static void
 answer(answer_t *a, client_t *client, int64_t now, int64_t cost,
-    int64_t times, int64_t ahead, int count)
+    int64_t times, int64_t prefetch, int count)
 {
     int64_t            i, room, counted;
     client_t           copy;
     sw_state_t        *state;
     sw_proto_taken_t  *taken;
 
-    a->policy = client->policy;
+    a->rule = client->rule;
     a->now = now;
     a->asked.times = times;
     a->asked.cost = cost;
-    a->asked.ahead = ahead;
+    a->asked.prefetch = prefetch;
     a->nth = tap_rand(1, times);
 
     client_check(client, now, cost, &a->verdict);
 
-    a->lowered = a->verdict.level > a->policy.limit * a->verdict.scale;
+    a->lowered = a->verdict.level > a->rule.limit * a->verdict.scale;
     room = a->verdict.remaining;
     taken = &a->taken;
 
     taken->admitted = times;
     taken->counted = 0;
-    taken->ahead = 0;
+    taken->prefetch = 0;
 
     if (cost) {
         taken->admitted = room / cost < times ? room / cost : times;
@@ -556,7 +558,7 @@ answer(answer_t *a, client_t *client, int64_t now, int64_t cost,
 
         if (taken->counted == times) {
             room -= taken->counted * cost;
-            taken->ahead = ahead < room ? ahead : room;
+            taken->prefetch = prefetch < room ? prefetch : room;
         }
     }
 
@@ -572,7 +574,7 @@ answer(answer_t *a, client_t *client, int64_t now, int64_t cost,
     client_free(&copy);
 
     a->numbers[0] = taken->admitted;
-    a->numbers[1] = taken->counted * cost + taken->ahead;
+    a->numbers[1] = taken->counted * cost + taken->prefetch;
 
     if (a->numbers[1]) {
         (void) client_add(client, now, a->numbers[1]);
@@ -580,12 +582,12 @@ answer(answer_t *a, client_t *client, int64_t now, int64_t cost,
 
     state = client->state;
 
-    switch (a->policy.algorithm) {
+    switch (a->rule.algorithm) {
 
     case SW_STRICT:
         a->numbers[2] = state->u.slices.index;
 
-        for (i = 0; i <= a->policy.slices; i++) {
+        for (i = 0; i <= a->rule.slices; i++) {
             a->numbers[3 + i] = state->u.slices.units[i];
         }
 
@@ -636,8 +638,8 @@ answer_log(answer_t *a, const client_t *client)
 
         if (a->taken.admitted < a->asked.times
             && a->taken.admitted == a->taken.counted
-            && a->asked.cost <= client->policy.limit && numbers[3] == 0
-            && sum >= log->total + a->asked.cost - client->policy.limit)
+            && a->asked.cost <= client->rule.limit && numbers[3] == 0
+            && sum >= log->total + a->asked.cost - client->rule.limit)
         {
             numbers[3] = time;
         }
@@ -648,7 +650,7 @@ answer_log(answer_t *a, const client_t *client)
 /* reads the numbers, and what they mean for one of those who asked */
 
 static int
-proto_verdict_of(const int64_t *numbers, const sw_policy_t *policy,
+proto_verdict_of(const int64_t *numbers, const sw_rule_t *rule,
     int64_t now, const sw_proto_asked_t *asked, int64_t nth,
     sw_proto_taken_t *taken, sw_verdict_t *v)
 {
@@ -656,12 +658,12 @@ proto_verdict_of(const int64_t *numbers, const sw_policy_t *policy,
 
     memset(&last, 0x5a, sizeof(last));
 
-    if (sw_proto_read(numbers, policy, now, asked, taken, &last) != SW_OK) {
+    if (sw_proto_read(numbers, rule, now, asked, taken, &last) != SW_OK) {
         return SW_ERROR;
     }
 
-    sw_proto_verdict(numbers, policy, now, asked, taken, &last, nth, v);
-    sw_verdict_complete(v, policy);
+    sw_proto_verdict(numbers, rule, now, asked, taken, &last, nth, v);
+    sw_verdict_complete(v, rule);
 
     return SW_OK;
 }
@@ -677,7 +679,7 @@ understood(const answer_t *a)
     copy = *a;
     memset(&v, 0x5a, sizeof(v));
 
-    if (proto_verdict_of(copy.numbers, &a->policy, a->now, &a->asked, a->nth,
+    if (proto_verdict_of(copy.numbers, &a->rule, a->now, &a->asked, a->nth,
                          &taken, &v)
         != SW_OK)
     {
@@ -688,7 +690,7 @@ understood(const answer_t *a)
 
     /* a log that is above a lowered limit does not tell when one unit fits */
 
-    if (a->policy.algorithm == SW_LOG && a->lowered && a->asked.cost != 1) {
+    if (a->rule.algorithm == SW_LOG && a->lowered && a->asked.cost != 1) {
         v.more = a->verdict.more;
     }
 
@@ -714,7 +716,7 @@ refused(const answer_t *a, size_t n, int64_t value)
     lie = *a;
     lie.numbers[n] = value;
 
-    if (proto_verdict_of(lie.numbers, &lie.policy, lie.now, &lie.asked,
+    if (proto_verdict_of(lie.numbers, &lie.rule, lie.now, &lie.asked,
                          lie.nth, &taken, &v)
         == SW_ERROR)
     {
@@ -736,30 +738,30 @@ sound(const answer_t *a, const sw_proto_taken_t *taken,
 {
     int64_t  most, cost, counted;
 
-    most = 3 * a->policy.window + 1;
+    most = 3 * a->rule.window + 1;
     counted = (a->nth <= taken->counted);
     cost = counted ? 0 : a->asked.cost;
 
     if (taken->admitted == a->numbers[0]
-        && taken->counted * a->asked.cost + taken->ahead == a->numbers[1]
+        && taken->counted * a->asked.cost + taken->prefetch == a->numbers[1]
         && taken->counted <= taken->admitted
         && taken->admitted <= a->asked.times
-        && taken->ahead >= 0 && taken->ahead <= a->asked.ahead
-        && (taken->ahead == 0 || taken->counted == a->asked.times)
-        && v->remaining >= 0 && v->remaining <= a->policy.limit
+        && taken->prefetch >= 0 && taken->prefetch <= a->asked.prefetch
+        && (taken->prefetch == 0 || taken->counted == a->asked.times)
+        && v->remaining >= 0 && v->remaining <= a->rule.limit
         && v->admitted == (cost <= v->remaining)
         && (!counted || (a->asked.cost > 0
                          && v->level >= a->nth * a->asked.cost * v->scale
-                         && v->level <= a->policy.limit * v->scale))
+                         && v->level <= a->rule.limit * v->scale))
         && (v->admitted ? v->retry == 0
-            : cost > a->policy.limit ? v->retry == SW_NEVER
+            : cost > a->rule.limit ? v->retry == SW_NEVER
             : v->retry > 0 && v->retry <= most)
         && v->reset >= 0 && v->reset <= most
         && v->more > 0 && v->more <= most
-        && v->scale == (a->policy.algorithm == SW_COUNTER ? a->policy.window
+        && v->scale == (a->rule.algorithm == SW_COUNTER ? a->rule.window
                                                           : 1)
         && v->level >= 0
-        && v->stamp >= a->now && v->stamp <= a->now + a->policy.window)
+        && v->stamp >= a->now && v->stamp <= a->now + a->rule.window)
     {
         return 1;
     }
@@ -776,11 +778,11 @@ show(const answer_t *a)
 {
     size_t  i;
 
-    tap_diag("%s now=%" PRId64 " times=%" PRId64 " cost=%" PRId64 " ahead=%"
-             PRId64 " nth=%" PRId64, trace_name(&a->policy), a->now,
-             a->asked.times, a->asked.cost, a->asked.ahead, a->nth);
+    tap_diag("%s now=%" PRId64 " times=%" PRId64 " cost=%" PRId64 " prefetch=%"
+             PRId64 " nth=%" PRId64, trace_name(&a->rule), a->now,
+             a->asked.times, a->asked.cost, a->asked.prefetch, a->nth);
 
-    for (i = 0; i < sw_proto_numbers(&a->policy); i++) {
+    for (i = 0; i < sw_proto_numbers(&a->rule); i++) {
         tap_diag("  number %d: %" PRId64, (int) i, a->numbers[i]);
     }
 

@@ -23,14 +23,14 @@ typedef struct {
 } thread_t;
 
 
-static void within_limit(const sw_policy_t *policy);
-static void over_limit(const sw_policy_t *policy);
-static void expiry(const sw_policy_t *policy);
-static void remaining_decreases(const sw_policy_t *policy);
-static void reset_restores(const sw_policy_t *policy);
-static void threads_never_exceed(const sw_policy_t *policy);
-static void reconfigure_applies(const sw_policy_t *policy);
-static void users_are_isolated(const sw_policy_t *policy);
+static void within_limit(const sw_rule_t *rule);
+static void over_limit(const sw_rule_t *rule);
+static void expiry(const sw_rule_t *rule);
+static void remaining_decreases(const sw_rule_t *rule);
+static void reset_restores(const sw_rule_t *rule);
+static void threads_never_exceed(const sw_rule_t *rule);
+static void reconfigure_applies(const sw_rule_t *rule);
+static void users_are_isolated(const sw_rule_t *rule);
 static void search_and_login(void);
 
 static void *try_often(void *data);
@@ -44,7 +44,7 @@ main(void)
 {
     int  i;
 
-    static const sw_policy_t  policies[] = {
+    static const sw_rule_t  rules[] = {
         { SW_COUNTER, 5, 60000, 0 },
         { SW_FIXED, 5, 60000, 0 },
         { SW_STRICT, 5, 60000, 16 },
@@ -52,16 +52,16 @@ main(void)
     };
 
     for (i = 0; i < 4; i++) {
-        name = client_algorithms[policies[i].algorithm];
+        name = client_algorithms[rules[i].algorithm];
 
-        within_limit(&policies[i]);
-        over_limit(&policies[i]);
-        expiry(&policies[i]);
-        remaining_decreases(&policies[i]);
-        reset_restores(&policies[i]);
-        threads_never_exceed(&policies[i]);
-        reconfigure_applies(&policies[i]);
-        users_are_isolated(&policies[i]);
+        within_limit(&rules[i]);
+        over_limit(&rules[i]);
+        expiry(&rules[i]);
+        remaining_decreases(&rules[i]);
+        reset_restores(&rules[i]);
+        threads_never_exceed(&rules[i]);
+        reconfigure_applies(&rules[i]);
+        users_are_isolated(&rules[i]);
     }
 
     search_and_login();
@@ -71,12 +71,12 @@ main(void)
 
 
 static void
-within_limit(const sw_policy_t *policy)
+within_limit(const sw_rule_t *rule)
 {
     int       i, n;
     client_t  user;
 
-    client_init(&user, policy, NOW, 0);
+    client_init(&user, rule, NOW, 0);
 
     for (i = 0, n = 0; i < 5; i++) {
         n += client_take(&user, NOW + i * 10, 1, NULL);
@@ -89,13 +89,13 @@ within_limit(const sw_policy_t *policy)
 
 
 static void
-over_limit(const sw_policy_t *policy)
+over_limit(const sw_rule_t *rule)
 {
     int           i, n;
     client_t      user;
     sw_verdict_t  v;
 
-    client_init(&user, policy, NOW, 0);
+    client_init(&user, rule, NOW, 0);
 
     for (i = 0, n = 0; i < 8; i++) {
         n += client_take(&user, NOW + i * 10, 1, NULL);
@@ -111,19 +111,19 @@ over_limit(const sw_policy_t *policy)
 
 
 static void
-expiry(const sw_policy_t *policy)
+expiry(const sw_rule_t *rule)
 {
     client_t      user;
     sw_verdict_t  v;
 
-    client_init(&user, policy, NOW, 0);
+    client_init(&user, rule, NOW, 0);
     (void) client_take(&user, NOW, 5, NULL);
     client_check(&user, NOW, 1, &v);
 
     tap_ok(!client_admits(&user, NOW + v.retry - 1, 1)
            && client_admits(&user, NOW + v.retry, 1)
            && client_admits(&user, NOW + v.reset, 5)
-           && v.reset <= 2 * policy->window,
+           && v.reset <= 2 * rule->window,
            "%s: what has expired blocks nobody", name);
 
     client_free(&user);
@@ -131,13 +131,13 @@ expiry(const sw_policy_t *policy)
 
 
 static void
-remaining_decreases(const sw_policy_t *policy)
+remaining_decreases(const sw_rule_t *rule)
 {
     int           i, good;
     client_t      user;
     sw_verdict_t  v;
 
-    client_init(&user, policy, NOW, 0);
+    client_init(&user, rule, NOW, 0);
     good = 1;
 
     for (i = 0; i <= 5; i++) {
@@ -156,15 +156,15 @@ remaining_decreases(const sw_policy_t *policy)
 /* an operator's reset is a state begun anew in the same memory */
 
 static void
-reset_restores(const sw_policy_t *policy)
+reset_restores(const sw_rule_t *rule)
 {
     client_t      user;
     sw_verdict_t  v;
 
-    client_init(&user, policy, NOW, 0);
+    client_init(&user, rule, NOW, 0);
     (void) client_take(&user, NOW, 5, NULL);
 
-    sw_state_carry(user.state, policy, NOW + 1, 0);
+    sw_state_carry(user.state, rule, NOW + 1, 0);
     client_check(&user, NOW + 1, 5, &v);
 
     tap_ok(v.admitted && v.remaining == 5 && v.level == 0,
@@ -175,17 +175,17 @@ reset_restores(const sw_policy_t *policy)
 
 
 static void
-threads_never_exceed(const sw_policy_t *policy)
+threads_never_exceed(const sw_rule_t *rule)
 {
     int              i;
     int64_t          admitted;
     client_t         user;
     thread_t         threads[THREADS];
     pthread_t        tids[THREADS];
-    sw_policy_t      many;
+    sw_rule_t        many;
     pthread_mutex_t  lock;
 
-    many = *policy;
+    many = *rule;
     many.limit = 100;
     admitted = 0;
 
@@ -235,17 +235,17 @@ try_often(void *data)
 
 
 static void
-reconfigure_applies(const sw_policy_t *policy)
+reconfigure_applies(const sw_rule_t *rule)
 {
     int           i, good;
     client_t      user;
-    sw_policy_t   other;
+    sw_rule_t     other;
     sw_verdict_t  v;
 
-    client_init(&user, policy, NOW, 0);
+    client_init(&user, rule, NOW, 0);
     (void) client_take(&user, NOW, 4, NULL);
 
-    other = *policy;
+    other = *rule;
     other.limit = 3;
     (void) client_change(&user, &other, NOW + 1);
     client_check(&user, NOW + 1, 1, &v);
@@ -275,7 +275,7 @@ reconfigure_applies(const sw_policy_t *policy)
         other.window = 60000;
 
         client_free(&user);
-        client_init(&user, policy, NOW, 0);
+        client_init(&user, rule, NOW, 0);
         (void) client_take(&user, NOW, 4, NULL);
         (void) client_change(&user, &other, NOW + 1);
         client_check(&user, NOW + 1, 17, &v);
@@ -289,13 +289,13 @@ reconfigure_applies(const sw_policy_t *policy)
 
 
 static void
-users_are_isolated(const sw_policy_t *policy)
+users_are_isolated(const sw_rule_t *rule)
 {
     client_t      one, two;
     sw_verdict_t  v;
 
-    client_init(&one, policy, NOW, 0);
-    client_init(&two, policy, NOW, 0);
+    client_init(&one, rule, NOW, 0);
+    client_init(&two, rule, NOW, 0);
 
     while (client_take(&one, NOW, 1, NULL)) { /* void */ }
 
@@ -317,9 +317,9 @@ search_and_login(void)
     int64_t   end;
     client_t  user;
 
-    static const sw_policy_t  search = { SW_FIXED, 5, 60000, 0 };
-    static const sw_policy_t  login = { SW_LOG, 5, 60000, 0 };
-    static const sw_policy_t  counter = { SW_COUNTER, 5, 60000, 0 };
+    static const sw_rule_t  search = { SW_FIXED, 5, 60000, 0 };
+    static const sw_rule_t  login = { SW_LOG, 5, 60000, 0 };
+    static const sw_rule_t  counter = { SW_COUNTER, 5, 60000, 0 };
 
     end = 28333334LL * 60000;
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "sw_rate.h"
+#include "sw_parse.h"
 #include "sw_slot.h"
 #include "tap.h"
 

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "sw_rate.h"
+#include "sw_parse.h"
 #include "sw_status.h"
 #include "tap.h"
 

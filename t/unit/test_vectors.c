@@ -195,7 +195,7 @@ state_read(client_t *client, const char *text, int64_t now)
     sw_state_t      *state;
     sw_log_entry_t  *ring;
 
-    client_init(client, &client->policy, now, 0);
+    client_init(client, &client->rule, now, 0);
 
     if (strcmp(text, "-") == 0) {
         return;
@@ -203,24 +203,24 @@ state_read(client_t *client, const char *text, int64_t now)
 
     state = client->state;
 
-    switch (client->policy.algorithm) {
+    switch (client->rule.algorithm) {
 
     case SW_STRICT:
         state->u.slices.index = strtoll(text, &end, 10);
 
-        for (j = state->u.slices.index - client->policy.slices;
+        for (j = state->u.slices.index - client->rule.slices;
              j <= state->u.slices.index;
              j++)
         {
             assert(*end == (j == state->u.slices.index
-                                 - client->policy.slices ? ':' : ','));
+                                 - client->rule.slices ? ':' : ','));
 
             /* slices before time 0 are there only to be written down */
 
             time = strtoll(end + 1, &end, 10);
 
             if (j >= 0) {
-                state->u.slices.units[j % (client->policy.slices + 1)] = time;
+                state->u.slices.units[j % (client->rule.slices + 1)] = time;
 
             } else {
                 assert(time == 0);
@@ -267,7 +267,7 @@ state_read(client_t *client, const char *text, int64_t now)
 
         state->u.pair.prev = 777;
 
-        if (client->policy.algorithm == SW_COUNTER) {
+        if (client->rule.algorithm == SW_COUNTER) {
             state->u.pair.prev = strtoll(end + 1, &end, 10);
         }
 
@@ -290,12 +290,12 @@ state_write(const client_t *client, char *text, size_t size)
 
     state = client->state;
 
-    switch (client->policy.algorithm) {
+    switch (client->rule.algorithm) {
 
     case SW_STRICT:
         len = snprintf(text, size, "%" PRId64, state->u.slices.index);
 
-        for (j = state->u.slices.index - client->policy.slices;
+        for (j = state->u.slices.index - client->rule.slices;
              j <= state->u.slices.index;
              j++)
         {
@@ -303,12 +303,12 @@ state_write(const client_t *client, char *text, size_t size)
 
             if (j >= 0) {
                 units = state->u.slices.units[j
-                                              % (client->policy.slices + 1)];
+                                              % (client->rule.slices + 1)];
             }
 
             len += snprintf(text + len, size - len, "%c%" PRId64,
                             j == state->u.slices.index
-                                 - client->policy.slices ? ':' : ',',
+                                 - client->rule.slices ? ':' : ',',
                             units);
         }
 
@@ -361,13 +361,13 @@ run(vector_t *vector, sw_algorithm_e algorithm, const char *where)
     const char   *wanted;
     sw_verdict_t  v, new;
 
-    client.policy.algorithm = algorithm;
-    client.policy.limit = vector_number(vector, "limit");
-    client.policy.window = vector_number(vector, "window");
-    client.policy.slices = vector_number(vector, "slices");
+    client.rule.algorithm = algorithm;
+    client.rule.limit = vector_number(vector, "limit");
+    client.rule.window = vector_number(vector, "window");
+    client.rule.slices = vector_number(vector, "slices");
 
-    if (sw_policy_error(&client.policy)) {
-        tap_diag("%s: %s", where, sw_policy_error(&client.policy));
+    if (sw_rule_error(&client.rule)) {
+        tap_diag("%s: %s", where, sw_rule_error(&client.rule));
         return 0;
     }
 
@@ -416,7 +416,7 @@ run(vector_t *vector, sw_algorithm_e algorithm, const char *where)
 
         if (fresh) {
             memset(&new, 0, sizeof(new));
-            sw_window_check_new(&client.policy, now, cost, &new);
+            sw_window_check_new(&client.rule, now, cost, &new);
 
             if (new.admitted != v.admitted || new.remaining != v.remaining
                 || new.retry != v.retry || new.more != v.more

@@ -1,7 +1,7 @@
 
 /*
  * What each algorithm guarantees, and the adversaries that reach the edge of
- * it.  The README quotes the table this prints.
+ * it.  The docs quote the table this prints.
  */
 
 
@@ -13,19 +13,20 @@
 
 
 static void random_traces(void);
-static int random_trace(const sw_policy_t *policy, int trace);
-static int64_t slice_life(const sw_policy_t *policy);
+static int random_trace(const sw_rule_t *rule, int trace);
+static int64_t slice_life(const sw_rule_t *rule);
 
 static void strict_every_n(void);
-static int strict_busy(const sw_policy_t *policy, int64_t start, int obeys);
+static int strict_busy(const sw_rule_t *rule, int64_t start, int obeys);
 
 static void exhaustive(void);
 static void exhaust(const client_t *client, trace_t *trace, int64_t now,
     int64_t end, int64_t *most);
 
 static void counter_adversary(void);
+static void counter_busy(void);
 static void fixed_adversary(void);
-static int64_t burst_and_drip(const sw_policy_t *policy, int64_t start);
+static int64_t burst_and_drip(const sw_rule_t *rule, int64_t start);
 
 static void worst_cases(void);
 
@@ -39,6 +40,7 @@ main(void)
     strict_every_n();
     exhaustive();
     counter_adversary();
+    counter_busy();
     fixed_adversary();
     worst_cases();
 
@@ -49,15 +51,15 @@ main(void)
 static void
 random_traces(void)
 {
-    int          i, trace, good;
-    sw_policy_t  policy;
+    int        i, trace, good;
+    sw_rule_t  rule;
 
     for (i = SW_COUNTER; i <= SW_LOG; i++) {
         good = 1;
 
         for (trace = 0; trace < TRACES && good; trace++) {
-            trace_policy(&policy, (sw_algorithm_e) i);
-            good = random_trace(&policy, trace);
+            trace_rule(&rule, (sw_algorithm_e) i);
+            good = random_trace(&rule, trace);
         }
 
         tap_ok(good, "%s: %d random traces within its guarantee",
@@ -67,7 +69,7 @@ random_traces(void)
 
 
 static int
-random_trace(const sw_policy_t *policy, int trace)
+random_trace(const sw_rule_t *rule, int trace)
 {
     int             i, good, eager;
     int64_t         now, cost, most, bound, span;
@@ -81,12 +83,12 @@ random_trace(const sw_policy_t *policy, int trace)
     good = 1;
     what = NULL;
 
-    client_init(&client, policy, now, 0);
+    client_init(&client, rule, now, 0);
 
     for (i = 0; i < STEPS; i++) {
-        now += eager ? tap_rand(0, 1 + policy->window / 16)
-                     : trace_step(policy);
-        cost = trace_cost(policy);
+        now += eager ? tap_rand(0, 1 + rule->window / 16)
+                     : trace_step(rule);
+        cost = trace_cost(rule);
 
         if (client_take(&client, now, cost, NULL)) {
 
@@ -99,50 +101,50 @@ random_trace(const sw_policy_t *policy, int trace)
 
         /* a rejection must have had a reason */
 
-        switch (policy->algorithm) {
+        switch (rule->algorithm) {
 
         case SW_LOG:
-            span = policy->window;
+            span = rule->window;
             break;
 
         case SW_STRICT:
-            span = slice_life(policy);
+            span = slice_life(rule);
             break;
 
         case SW_FIXED:
-            span = now % policy->window + 1;
+            span = now % rule->window + 1;
             break;
 
         default: /* SW_COUNTER */
-            span = policy->window + now % policy->window + 1;
+            span = rule->window + now % rule->window + 1;
             break;
         }
 
-        if (trace_units(&seen, now, span) + cost <= policy->limit) {
+        if (trace_units(&seen, now, span) + cost <= rule->limit) {
             what = "rejected with room left";
         }
     }
 
-    most = trace_most(&seen, policy->window);
-    bound = policy->limit;
+    most = trace_most(&seen, rule->window);
+    bound = rule->limit;
 
-    if (policy->algorithm == SW_COUNTER) {
-        bound = 2 * policy->limit - 1;
+    if (rule->algorithm == SW_COUNTER) {
+        bound = 2 * rule->limit - 1;
 
-    } else if (policy->algorithm == SW_FIXED) {
-        bound = 2 * policy->limit;
+    } else if (rule->algorithm == SW_FIXED) {
+        bound = 2 * rule->limit;
     }
 
     if (most > bound) {
         what = "too many in a rolling window";
     }
 
-    if (trace_most_aligned(&seen, policy->window) > policy->limit) {
+    if (trace_most_aligned(&seen, rule->window) > rule->limit) {
         what = "too many in an aligned window";
     }
 
     if (what) {
-        tap_diag("trace %d, %s: %s", trace, trace_name(policy), what);
+        tap_diag("trace %d, %s: %s", trace, trace_name(rule), what);
         good = 0;
     }
 
@@ -155,45 +157,45 @@ random_trace(const sw_policy_t *policy, int trace)
 /* what is counted is held for no longer than this */
 
 static int64_t
-slice_life(const sw_policy_t *policy)
+slice_life(const sw_rule_t *rule)
 {
-    return ((policy->slices + 1) * policy->window + policy->slices - 1)
-           / policy->slices;
+    return ((rule->slices + 1) * rule->window + rule->slices - 1)
+           / rule->slices;
 }
 
 
 static void
 strict_every_n(void)
 {
-    int          i, trace, good, busy, obeys;
-    sw_policy_t  policy;
+    int        i, trace, good, busy, obeys;
+    sw_rule_t  rule;
 
     static const int64_t  windows[] = { 1, 2, 3, 7, 10, 16, 17, 48, 60, 100 };
 
     good = 1;
     busy = 1;
     obeys = 1;
-    policy.algorithm = SW_STRICT;
+    rule.algorithm = SW_STRICT;
 
     for (i = 0; i < 10; i++) {
-        policy.window = windows[i];
+        rule.window = windows[i];
 
-        for (policy.slices = 1;
-             policy.slices <= policy.window;
-             policy.slices++)
+        for (rule.slices = 1;
+             rule.slices <= rule.window;
+             rule.slices++)
         {
             for (trace = 0; trace < 5; trace++) {
-                policy.limit = tap_rand(1, 30);
-                good = good && random_trace(&policy, trace);
+                rule.limit = tap_rand(1, 30);
+                good = good && random_trace(&rule, trace);
             }
 
-            if (policy.window > 60 && policy.slices % 33 > 1) {
+            if (rule.window > 60 && rule.slices % 33 > 1) {
                 continue;
             }
 
-            policy.limit = tap_rand(1, 9);
-            busy = busy && strict_busy(&policy, tap_rand(0, 1000), 0);
-            obeys = obeys && strict_busy(&policy, tap_rand(0, 1000), 1);
+            rule.limit = tap_rand(1, 9);
+            busy = busy && strict_busy(&rule, tap_rand(0, 1000), 0);
+            obeys = obeys && strict_busy(&rule, tap_rand(0, 1000), 1);
         }
     }
 
@@ -213,7 +215,7 @@ strict_every_n(void)
  */
 
 static int
-strict_busy(const sw_policy_t *policy, int64_t start, int obeys)
+strict_busy(const sw_rule_t *rule, int64_t start, int obeys)
 {
     int             good;
     int64_t         now, end, life, span, first, t;
@@ -222,16 +224,16 @@ strict_busy(const sw_policy_t *policy, int64_t start, int obeys)
     sw_verdict_t    v;
     static trace_t  seen;
 
-    life = slice_life(policy);
-    span = (policy->slices + 1) * policy->window;
-    first = (start / policy->window + 1) * policy->window;
+    life = slice_life(rule);
+    span = (rule->slices + 1) * rule->window;
+    first = (start / rule->window + 1) * rule->window;
     end = first + span;
 
     seen.n = 0;
     good = 1;
     what = NULL;
 
-    client_init(&client, policy, start, 0);
+    client_init(&client, rule, start, 0);
 
     /* some of it is used already */
 
@@ -258,23 +260,23 @@ strict_busy(const sw_policy_t *policy, int64_t start, int obeys)
         now += obeys ? v.retry : 1;
     }
 
-    if (trace_most(&seen, policy->window) > policy->limit) {
+    if (trace_most(&seen, rule->window) > rule->limit) {
         what = "more than the limit";
     }
 
     for (t = start + life; t < end; t++) {
 
-        if (trace_units(&seen, t, life) < policy->limit) {
+        if (trace_units(&seen, t, life) < rule->limit) {
             what = "less than the limit while a unit is held";
         }
     }
 
-    if (trace_units(&seen, end - 1, span) < policy->slices * policy->limit) {
+    if (trace_units(&seen, end - 1, span) < rule->slices * rule->limit) {
         what = "less than N * L in N + 1 windows";
     }
 
     if (what) {
-        tap_diag("%s start=%" PRId64 ": %s", trace_name(policy), start, what);
+        tap_diag("%s start=%" PRId64 ": %s", trace_name(rule), start, what);
         good = 0;
     }
 
@@ -292,7 +294,7 @@ exhaustive(void)
     int             i;
     int64_t         most, wanted;
     client_t        client;
-    sw_policy_t     policy;
+    sw_rule_t       rule;
     static trace_t  trace;
 
     static const struct {
@@ -308,44 +310,44 @@ exhaustive(void)
     };
 
     for (i = 0; i < 5; i++) {
-        policy.limit = sizes[i].limit;
-        policy.window = sizes[i].window;
+        rule.limit = sizes[i].limit;
+        rule.window = sizes[i].window;
 
-        for (policy.algorithm = SW_COUNTER;
-             policy.algorithm <= SW_LOG;
-             policy.algorithm++)
+        for (rule.algorithm = SW_COUNTER;
+             rule.algorithm <= SW_LOG;
+             rule.algorithm++)
         {
-            switch (policy.algorithm) {
+            switch (rule.algorithm) {
 
             case SW_COUNTER:
-                wanted = 2 * policy.limit - 1;
+                wanted = 2 * rule.limit - 1;
                 break;
 
             case SW_FIXED:
-                wanted = 2 * policy.limit;
+                wanted = 2 * rule.limit;
                 break;
 
             default:
-                wanted = policy.limit;
+                wanted = rule.limit;
                 break;
             }
 
-            for (policy.slices = 1;
-                 policy.slices <= (policy.algorithm == SW_STRICT
-                                   ? policy.window : 1);
-                 policy.slices++)
+            for (rule.slices = 1;
+                 rule.slices <= (rule.algorithm == SW_STRICT
+                                   ? rule.window : 1);
+                 rule.slices++)
             {
                 most = 0;
                 trace.n = 0;
 
-                client_init(&client, &policy, 0, 0);
+                client_init(&client, &rule, 0, 0);
                 exhaust(&client, &trace, 0,
-                        sizes[i].windows * policy.window, &most);
+                        sizes[i].windows * rule.window, &most);
                 client_free(&client);
 
                 tap_ok(most == wanted, "%s: at most %" PRId64 " in a rolling"
                        " window, whatever a client does (%" PRId64 ")",
-                       trace_name(&policy), wanted, most);
+                       trace_name(&rule), wanted, most);
             }
         }
     }
@@ -361,7 +363,7 @@ exhaust(const client_t *client, trace_t *trace, int64_t now, int64_t end,
     sw_verdict_t  v;
 
     if (now == end) {
-        units = trace_most(trace, client->policy.window);
+        units = trace_most(trace, client->rule.window);
         *most = units > *most ? units : *most;
         return;
     }
@@ -394,65 +396,103 @@ exhaust(const client_t *client, trace_t *trace, int64_t now, int64_t end,
 static void
 counter_adversary(void)
 {
-    int          i;
-    int64_t      most, wanted;
-    sw_policy_t  policy;
+    int        i;
+    int64_t    most, wanted;
+    sw_rule_t  rule;
 
     static const int64_t  sizes[][2] = {
         { 1, 2 }, { 1, 1000 }, { 2, 4 }, { 5, 10 }, { 5, 60 }, { 5, 60000 },
         { 10, 1000 }, { 100, 1000 }, { 500, 1000 }
     };
 
-    policy.algorithm = SW_COUNTER;
-    policy.slices = 0;
+    rule.algorithm = SW_COUNTER;
+    rule.slices = 0;
 
     for (i = 0; i < 9; i++) {
-        policy.limit = sizes[i][0];
-        policy.window = sizes[i][1];
+        rule.limit = sizes[i][0];
+        rule.window = sizes[i][1];
 
-        most = burst_and_drip(&policy, 7 * policy.window - 1);
-        wanted = 2 * policy.limit - 1;
+        most = burst_and_drip(&rule, 7 * rule.window - 1);
+        wanted = 2 * rule.limit - 1;
 
         tap_ok(most == wanted, "%s: burst and drip makes exactly 2 L - 1 ="
-               " %" PRId64 " (%" PRId64 ")", trace_name(&policy), wanted,
+               " %" PRId64 " (%" PRId64 ")", trace_name(&rule), wanted,
                most);
     }
 
     /* where more decays in a ms, the last ms of the next window is missed */
 
-    policy.limit = 1000;
-    policy.window = 100;
-    most = burst_and_drip(&policy, 7 * policy.window - 1);
-    wanted = 2 * policy.limit - 2 * policy.limit / policy.window;
+    rule.limit = 1000;
+    rule.window = 100;
+    most = burst_and_drip(&rule, 7 * rule.window - 1);
+    wanted = 2 * rule.limit - 2 * rule.limit / rule.window;
 
     tap_ok(most == wanted, "%s: burst and drip makes %" PRId64 " (%" PRId64
-           ")", trace_name(&policy), wanted, most);
+           ")", trace_name(&rule), wanted, most);
+}
+
+
+/*
+ * A client that tries every ms has L - 1 in each window in the long run: the
+ * last unit fits only when the previous window has left.  With a limit of 1
+ * that is one in two windows.
+ */
+
+static void
+counter_busy(void)
+{
+    int64_t    now, units, wanted;
+    client_t   client;
+    sw_rule_t  rule;
+
+    rule.algorithm = SW_COUNTER;
+    rule.window = 1000;
+    rule.slices = 0;
+
+    for (rule.limit = 1; rule.limit <= 10; rule.limit++) {
+        units = 0;
+        client_init(&client, &rule, 5000, 0);
+
+        for (now = 5000; now < 5000 + 100 * rule.window; now++) {
+
+            while (client_take(&client, now, 1, NULL)) {
+                units++;
+            }
+        }
+
+        client_free(&client);
+
+        wanted = (rule.limit == 1) ? 50 : 100 * (rule.limit - 1) + 1;
+
+        tap_ok(units == wanted, "%s: a busy client has %" PRId64 " in 100"
+               " windows (%" PRId64 ")", trace_name(&rule), wanted, units);
+    }
 }
 
 
 static void
 fixed_adversary(void)
 {
-    int          i;
-    int64_t      most;
-    sw_policy_t  policy;
+    int        i;
+    int64_t    most;
+    sw_rule_t  rule;
 
     static const int64_t  sizes[][2] = {
         { 1, 2 }, { 5, 60000 }, { 100, 1000 }, { 1000, 100 }
     };
 
-    policy.algorithm = SW_FIXED;
-    policy.slices = 0;
+    rule.algorithm = SW_FIXED;
+    rule.slices = 0;
 
     for (i = 0; i < 4; i++) {
-        policy.limit = sizes[i][0];
-        policy.window = sizes[i][1];
+        rule.limit = sizes[i][0];
+        rule.window = sizes[i][1];
 
-        most = burst_and_drip(&policy, 7 * policy.window - 1);
+        most = burst_and_drip(&rule, 7 * rule.window - 1);
 
-        tap_ok(most == 2 * policy.limit, "%s: two bursts make exactly 2 L ="
-               " %" PRId64 " (%" PRId64 ")", trace_name(&policy),
-               2 * policy.limit, most);
+        tap_ok(most == 2 * rule.limit, "%s: two bursts make exactly 2 L ="
+               " %" PRId64 " (%" PRId64 ")", trace_name(&rule),
+               2 * rule.limit, most);
     }
 }
 
@@ -460,7 +500,7 @@ fixed_adversary(void)
 /* all that can be had, as soon as it can be had; the most in any window */
 
 static int64_t
-burst_and_drip(const sw_policy_t *policy, int64_t start)
+burst_and_drip(const sw_rule_t *rule, int64_t start)
 {
     int64_t         now;
     client_t        client;
@@ -468,10 +508,10 @@ burst_and_drip(const sw_policy_t *policy, int64_t start)
     static trace_t  trace;
 
     trace.n = 0;
-    client_init(&client, policy, start, 0);
+    client_init(&client, rule, start, 0);
 
     for (now = start;
-         now < start + 3 * policy->window && trace.n < TRACE_EVENTS;
+         now < start + 3 * rule->window && trace.n < TRACE_EVENTS;
          now += v.more)
     {
         client_check(&client, now, 0, &v);
@@ -483,7 +523,7 @@ burst_and_drip(const sw_policy_t *policy, int64_t start)
         }
 
         if (v.more < 1) {
-            tap_diag("%s: more was there already", trace_name(policy));
+            tap_diag("%s: more was there already", trace_name(rule));
             client_free(&client);
             return -1;
         }
@@ -491,19 +531,19 @@ burst_and_drip(const sw_policy_t *policy, int64_t start)
 
     client_free(&client);
 
-    return trace_most(&trace, policy->window);
+    return trace_most(&trace, rule->window);
 }
 
 
 static void
 worst_cases(void)
 {
-    int             i;
-    int64_t         now, units, most, wait, reset, start, windows;
-    client_t        client;
-    sw_policy_t     policy;
-    sw_verdict_t    v;
-    char            name[32];
+    int           i;
+    int64_t       now, units, most, wait, reset, start, windows;
+    client_t      client;
+    sw_rule_t     rule;
+    sw_verdict_t  v;
+    char          name[32];
 
     static const struct {
         sw_algorithm_e   algorithm;
@@ -528,17 +568,17 @@ worst_cases(void)
              "wait for one more", "wait for all");
 
     for (i = 0; i < 7; i++) {
-        policy.algorithm = rows[i].algorithm;
-        policy.limit = 100;
-        policy.window = 1000;
-        policy.slices = rows[i].slices;
+        rule.algorithm = rows[i].algorithm;
+        rule.limit = 100;
+        rule.window = 1000;
+        rule.slices = rows[i].slices;
 
         /* most: a busy client that comes at any ms of a window */
 
         most = 0;
 
         for (start = 5000; start < 6000; start += start < 5990 ? 110 : 1) {
-            units = burst_and_drip(&policy, start);
+            units = burst_and_drip(&rule, start);
             most = units > most ? units : most;
         }
 
@@ -548,8 +588,8 @@ worst_cases(void)
         reset = 0;
 
         for (start = 5000; start < 6000; start++) {
-            client_init(&client, &policy, start, 0);
-            (void) client_add(&client, start, policy.limit);
+            client_init(&client, &rule, start, 0);
+            (void) client_add(&client, start, rule.limit);
             client_check(&client, start, 1, &v);
             client_free(&client);
 
@@ -563,11 +603,11 @@ worst_cases(void)
          */
 
         units = 0;
-        windows = policy.slices ? 20 * (policy.slices + 1) : 100;
+        windows = rule.slices ? 20 * (rule.slices + 1) : 100;
         now = 5000;
-        client_init(&client, &policy, now, 0);
+        client_init(&client, &rule, now, 0);
 
-        while (now < 5000 + windows * policy.window && v.more > 0) {
+        while (now < 5000 + windows * rule.window && v.more > 0) {
             client_check(&client, now, 0, &v);
 
             if (v.remaining) {
@@ -582,8 +622,8 @@ worst_cases(void)
         client_free(&client);
 
         snprintf(name, sizeof(name), "%s%s%.0" PRId64,
-                 client_algorithms[policy.algorithm],
-                 policy.slices ? " N=" : "", policy.slices);
+                 client_algorithms[rule.algorithm],
+                 rule.slices ? " N=" : "", rule.slices);
 
         tap_diag("%-12s %-24" PRId64 " %-24.2f %-18" PRId64 " %" PRId64, name,
                  most, (double) units / (double) windows, wait, reset);

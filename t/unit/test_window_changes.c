@@ -1,6 +1,6 @@
 
 /*
- * What must hold when the ground moves: a clock that steps back, a policy
+ * What must hold when the ground moves: a clock that steps back, a rule
  * that takes over from another, a log that gets no room to grow.
  */
 
@@ -28,10 +28,10 @@ static const property_t  properties[] = {
       "a clock that steps back locks nobody out for longer than a full state",
       SW_COUNTER },
     { carry_forgets_nothing,
-      "another policy carries what was used, another algorithm its limit",
+      "another rule carries what was used, another algorithm its limit",
       SW_COUNTER },
     { change_keeps_the_guarantee,
-      "changing policies keep the smaller guarantee", SW_STRICT },
+      "changing rules keep the smaller guarantee", SW_STRICT },
     { shorter_erases_nothing,
       "a shorter window erases nothing of a longer one", SW_COUNTER },
     { each_window_has_its_limit,
@@ -74,26 +74,26 @@ main(void)
 static const char *
 clock_back_admits_no_more(sw_algorithm_e algorithm)
 {
-    int             i;
-    int64_t         now, time, latest, back, cost, bound, stamp;
-    client_t        client;
-    const char     *what;
-    sw_policy_t     policy;
-    static trace_t  seen, stamped;
+    int              i;
+    int64_t          now, time, latest, back, cost, bound, stamp;
+    client_t         client;
+    const char      *what;
+    sw_rule_t        rule;
+    static trace_t   seen, stamped;
 
     what = NULL;
-    trace_policy(&policy, algorithm);
+    trace_rule(&rule, algorithm);
 
-    time = 1700000000000 + tap_rand(0, policy.window);
+    time = 1700000000000 + tap_rand(0, rule.window);
     latest = time;
     back = 0;
     seen.n = 0;
     stamped.n = 0;
 
-    client_init(&client, &policy, time, 0);
+    client_init(&client, &rule, time, 0);
 
     for (i = 0; i < 3 * STEPS; i++) {
-        time += tap_rand(0, 2) ? tap_rand(0, 2) : trace_step(&policy);
+        time += tap_rand(0, 2) ? tap_rand(0, 2) : trace_step(&rule);
 
         now = time - back;
         latest = now > latest ? now : latest;
@@ -101,20 +101,20 @@ clock_back_admits_no_more(sw_algorithm_e algorithm)
         if (tap_rand(0, 7) == 0) {
 
             if (algorithm == SW_FIXED || tap_rand(0, 2)) {
-                now -= tap_rand(1, policy.window);
+                now -= tap_rand(1, rule.window);
 
             } else {
-                now -= tap_rand(1, 10 * policy.window);
+                now -= tap_rand(1, 10 * rule.window);
             }
 
-            if (algorithm == SW_FIXED && latest - now > policy.window) {
+            if (algorithm == SW_FIXED && latest - now > rule.window) {
                 now = time - back;
             }
 
             back = time - now;
         }
 
-        cost = trace_cost(&policy);
+        cost = trace_cost(&rule);
 
         if (client_take(&client, now, cost, &stamp) && cost) {
             trace_add(&seen, time, cost);
@@ -126,21 +126,21 @@ clock_back_admits_no_more(sw_algorithm_e algorithm)
         }
     }
 
-    bound = policy.limit;
+    bound = rule.limit;
 
     if (algorithm == SW_COUNTER) {
-        bound = 2 * policy.limit - 1;
+        bound = 2 * rule.limit - 1;
 
     } else if (algorithm == SW_FIXED) {
-        bound = 2 * policy.limit;
+        bound = 2 * rule.limit;
     }
 
-    if (trace_most(&seen, policy.window) > bound) {
+    if (trace_most(&seen, rule.window) > bound) {
         what = fail(&client, time, "too many in a rolling window");
     }
 
     if (algorithm == SW_FIXED
-        && trace_most_aligned(&stamped, policy.window) > policy.limit)
+        && trace_most_aligned(&stamped, rule.window) > rule.limit)
     {
         what = fail(&client, time, "too many in an aligned window");
     }
@@ -164,38 +164,38 @@ clock_far_back_locks_nobody_out(sw_algorithm_e algorithm)
     now = wander(&client, algorithm, STEPS) + 2000000;
 
     for (i = 0; i < 2 * STEPS; i++) {
-        (void) client_take(&client, now, tap_rand(1, client.policy.limit),
+        (void) client_take(&client, now, tap_rand(1, client.rule.limit),
                            NULL);
         now += (tap_rand(0, 15) == 0);
     }
 
     back = tap_rand(0, 1) ? tap_rand(0, 1000000)
-                          : tap_rand(0, 3 * client.policy.window);
+                          : tap_rand(0, 3 * client.rule.window);
 
     /* what is carried is cut to a limit that was lowered */
 
-    if (back > 3 * client.policy.window && tap_rand(0, 1)) {
-        client.policy.limit = tap_rand(1, client.policy.limit);
+    if (back > 3 * client.rule.window && tap_rand(0, 1)) {
+        client.rule.limit = tap_rand(1, client.rule.limit);
     }
 
     then = now - back;
-    cost = tap_rand(1, client.policy.limit);
+    cost = tap_rand(1, client.rule.limit);
 
     client_check(&client, then, cost, &v);
 
     /* a state that has just been filled, and the way back to its time */
 
-    client_init(&full, &client.policy, v.stamp, 0);
-    (void) client_add(&full, v.stamp, client.policy.limit);
+    client_init(&full, &client.rule, v.stamp, 0);
+    (void) client_add(&full, v.stamp, client.rule.limit);
     client_check(&full, v.stamp, cost, &worst);
 
     wait = v.stamp - then;
 
-    if (wait < 0 || wait > client.policy.window) {
+    if (wait < 0 || wait > client.rule.window) {
         what = fail(&client, then, "waits for the clock for too long");
     }
 
-    if (back > 3 * client.policy.window && wait) {
+    if (back > 3 * client.rule.window && wait) {
         what = fail(&client, then, "waits for the clock though far back");
     }
 
@@ -215,21 +215,21 @@ clock_far_back_locks_nobody_out(sw_algorithm_e algorithm)
 static const char *
 carry_forgets_nothing(sw_algorithm_e algorithm)
 {
-    int           i, alike;
-    int64_t       now, used, held;
-    client_t      client, fresh;
-    const char   *what;
-    sw_policy_t   policy;
-    sw_verdict_t  v;
+    int            i, alike;
+    int64_t        now, used, held;
+    client_t       client, fresh;
+    const char    *what;
+    sw_rule_t      rule;
+    sw_verdict_t   v;
 
     what = NULL;
     now = wander(&client, algorithm, STEPS);
 
     for (i = 0; i < 10 && what == NULL; i++) {
-        trace_policy(&policy, (sw_algorithm_e) tap_rand(SW_COUNTER, SW_LOG));
+        trace_rule(&rule, (sw_algorithm_e) tap_rand(SW_COUNTER, SW_LOG));
 
         client.state->second = 0;
-        now += trace_step(&client.policy);
+        now += trace_step(&client.rule);
         client_check(&client, now, 0, &v);
 
         used = (v.level + v.scale - 1) / v.scale;
@@ -237,7 +237,7 @@ carry_forgets_nothing(sw_algorithm_e algorithm)
         /* a log may be kept for a longer window than it is asked for */
 
         if (client.state->algorithm == SW_LOG
-            && client.state->window != client.policy.window)
+            && client.state->window != client.rule.window)
         {
             used = sw_state_used(client.state, now);
         }
@@ -246,10 +246,10 @@ carry_forgets_nothing(sw_algorithm_e algorithm)
             what = fail(&client, now, "used is not the estimate rounded up");
         }
 
-        alike = (client.state->algorithm == policy.algorithm
-                 && client.state->slices == policy.slices);
+        alike = (client.state->algorithm == rule.algorithm
+                 && client.state->slices == rule.slices);
 
-        if (!client_change(&client, &policy, now)) {
+        if (!client_change(&client, &rule, now)) {
 
             if (sw_state_used(client.state, now) != used) {
                 what = fail(&client, now, "a state that matches changed");
@@ -260,16 +260,16 @@ carry_forgets_nothing(sw_algorithm_e algorithm)
 
         held = used;
 
-        if (!alike && held > policy.limit) {
-            held = policy.limit;
+        if (!alike && held > rule.limit) {
+            held = rule.limit;
         }
 
         client_check(&client, now, 1, &v);
 
-        if (!sw_state_matches(client.state, &policy)
+        if (!sw_state_matches(client.state, &rule)
             || sw_state_used(client.state, now) != held
             || v.level != held * v.scale
-            || v.remaining != (held < policy.limit ? policy.limit - held : 0))
+            || v.remaining != (held < rule.limit ? rule.limit - held : 0))
         {
             what = fail(&client, now, "carried something else");
         }
@@ -277,7 +277,7 @@ carry_forgets_nothing(sw_algorithm_e algorithm)
         /* taken now: with the state of one who took it now it agrees */
 
         if (what == NULL) {
-            client_init(&fresh, &policy, now, 0);
+            client_init(&fresh, &rule, now, 0);
 
             if (held) {
                 (void) client_add(&fresh, now, held);
@@ -287,7 +287,7 @@ carry_forgets_nothing(sw_algorithm_e algorithm)
                 what = fail(&client, now, "not as though taken now");
             }
 
-            now += AHEAD * policy.window * 3;
+            now += AHEAD * rule.window * 3;
             client_free(&fresh);
         }
     }
@@ -299,7 +299,7 @@ carry_forgets_nothing(sw_algorithm_e algorithm)
 
 
 /*
- * log and strict admit at most L in W; when one policy takes over from the
+ * log and strict admit at most L in W; when one rule takes over from the
  * other, the larger L bounds what is admitted in the smaller W.  (Not so when
  * a third follows at once: what exceeded the second one's limit is gone.)
  */
@@ -307,35 +307,35 @@ carry_forgets_nothing(sw_algorithm_e algorithm)
 static const char *
 change_keeps_the_guarantee(sw_algorithm_e algorithm)
 {
-    int             i;
-    int64_t         now, limit, window, cost;
-    client_t        client;
-    const char     *what;
-    sw_policy_t     policy;
-    static trace_t  seen;
+    int              i;
+    int64_t          now, limit, window, cost;
+    client_t         client;
+    const char      *what;
+    sw_rule_t        rule;
+    static trace_t   seen;
 
     what = NULL;
     seen.n = 0;
     now = trace_start();
 
-    trace_policy(&policy, algorithm);
-    client_init(&client, &policy, now, 0);
+    trace_rule(&rule, algorithm);
+    client_init(&client, &rule, now, 0);
 
-    limit = policy.limit;
-    window = policy.window;
+    limit = rule.limit;
+    window = rule.window;
 
     for (i = 0; i < 2 * STEPS; i++) {
-        now += tap_rand(0, 1) ? tap_rand(0, 2) : trace_step(&client.policy);
+        now += tap_rand(0, 1) ? tap_rand(0, 2) : trace_step(&client.rule);
 
         if (i == STEPS) {
-            trace_policy(&policy, tap_rand(0, 1) ? SW_STRICT : SW_LOG);
-            (void) client_change(&client, &policy, now);
+            trace_rule(&rule, tap_rand(0, 1) ? SW_STRICT : SW_LOG);
+            (void) client_change(&client, &rule, now);
 
-            limit = policy.limit > limit ? policy.limit : limit;
-            window = policy.window < window ? policy.window : window;
+            limit = rule.limit > limit ? rule.limit : limit;
+            window = rule.window < window ? rule.window : window;
         }
 
-        cost = trace_cost(&client.policy);
+        cost = trace_cost(&client.rule);
 
         if (client_take(&client, now, cost, NULL) && cost) {
             trace_add(&seen, now, cost);
@@ -360,31 +360,31 @@ change_keeps_the_guarantee(sw_algorithm_e algorithm)
 static const char *
 shorter_erases_nothing(sw_algorithm_e algorithm)
 {
-    int           i, n;
-    int64_t       now, cost;
-    client_t      client, alone;
-    const char   *what;
-    sw_policy_t   policy, shorter;
-    sw_verdict_t  v, least;
+    int            i, n;
+    int64_t        now, cost;
+    client_t       client, alone;
+    const char    *what;
+    sw_rule_t      rule, shorter;
+    sw_verdict_t   v, least;
 
     what = NULL;
     now = trace_start();
 
     do {
-        trace_policy(&policy, algorithm);
-    } while (policy.window < 2 || policy.slices >= policy.window);
+        trace_rule(&rule, algorithm);
+    } while (rule.window < 2 || rule.slices >= rule.window);
 
-    client_init(&client, &policy, now, 0);
-    client_init(&alone, &policy, now, 0);
+    client_init(&client, &rule, now, 0);
+    client_init(&alone, &rule, now, 0);
 
     for (i = 0; i < STEPS && what == NULL; i++) {
-        now += trace_step(&policy) / 4;
+        now += trace_step(&rule) / 4;
 
         /* the longer one is asked for the same by both */
 
-        cost = trace_cost(&policy);
+        cost = trace_cost(&rule);
 
-        (void) client_change(&client, &policy, now);
+        (void) client_change(&client, &rule, now);
 
         client_check(&client, now, cost, &v);
         client_check(&alone, now, cost, &least);
@@ -401,12 +401,12 @@ shorter_erases_nothing(sw_algorithm_e algorithm)
 
         /* some come meanwhile with shorter ones */
 
-        shorter = policy;
+        shorter = rule;
 
         for (n = (int) tap_rand(0, 3); n; n--) {
-            shorter.window = tap_rand(policy.slices > 1 ? policy.slices : 1,
-                                      policy.window - 1);
-            shorter.limit = tap_rand(1, 2 * policy.limit);
+            shorter.window = tap_rand(rule.slices > 1 ? rule.slices : 1,
+                                      rule.window - 1);
+            shorter.limit = tap_rand(1, 2 * rule.limit);
             now += trace_step(&shorter) / 2;
 
             (void) client_change(&client, &shorter, now);
@@ -431,47 +431,47 @@ shorter_erases_nothing(sw_algorithm_e algorithm)
 static const char *
 each_window_has_its_limit(sw_algorithm_e algorithm)
 {
-    int             i, j, k, n, rates;
-    int64_t         now, cost, stamp, units, since[4], stamps[TRACE_EVENTS];
-    client_t        client, copy;
-    const char     *what;
-    sw_policy_t     policies[4], *policy;
-    static trace_t  seen;
+    int              i, j, k, n, rates;
+    int64_t          now, cost, stamp, units, since[4], stamps[TRACE_EVENTS];
+    client_t         client, copy;
+    const char      *what;
+    sw_rule_t        rules[4], *rule;
+    static trace_t   seen;
 
     what = NULL;
     seen.n = 0;
     now = trace_start();
     rates = (int) tap_rand(2, 4);
 
-    trace_policy(&policies[0], algorithm);
+    trace_rule(&rules[0], algorithm);
 
     for (i = 0; i < rates; i++) {
         since[i] = INT64_MAX;
 
         do {
-            trace_policy(&policies[i], algorithm);
+            trace_rule(&rules[i], algorithm);
 
             if (algorithm == SW_STRICT) {
-                policies[i].slices = i ? policies[0].slices
-                                       : tap_rand(1, policies[0].window);
+                rules[i].slices = i ? rules[0].slices
+                                       : tap_rand(1, rules[0].window);
             }
 
-        } while (sw_policy_error(&policies[i]));
+        } while (sw_rule_error(&rules[i]));
     }
 
-    client_init(&client, &policies[0], now, 0);
+    client_init(&client, &rules[0], now, 0);
 
     for (i = 0; i < 2 * STEPS && what == NULL; i++) {
         k = (int) tap_rand(0, rates - 1);
-        policy = &policies[k];
-        now += tap_rand(0, 2) ? tap_rand(0, 2) : trace_step(policy) / 2;
-        cost = trace_cost(policy);
+        rule = &rules[k];
+        now += tap_rand(0, 2) ? tap_rand(0, 2) : trace_step(rule) / 2;
+        cost = trace_cost(rule);
 
         if (seen.n && tap_rand(0, 5) == 0) {
             n = (int) tap_rand(0, seen.n - 1);
             j = (int) (stamps[n] & 3);
 
-            client.policy = policies[j];
+            client.rule = rules[j];
             client_give_back(&client, seen.events[n].units,
                              stamps[n] >> 2);
             seen.events[n].units = 0;
@@ -482,7 +482,7 @@ each_window_has_its_limit(sw_algorithm_e algorithm)
             for (j = 0; j < rates; j++) {
 
                 if (seen.events[n].time >= since[j]
-                    && now - seen.events[n].time < policies[j].window)
+                    && now - seen.events[n].time < rules[j].window)
                 {
                     units += seen.events[n].units;
                 }
@@ -496,7 +496,7 @@ each_window_has_its_limit(sw_algorithm_e algorithm)
         /* a store writes what it turned also if that refuses */
 
         client_copy(&copy, &client);
-        (void) client_change(&copy, policy, now);
+        (void) client_change(&copy, rule, now);
 
         if (cost == 0) {
             client_free(&copy);
@@ -515,7 +515,7 @@ each_window_has_its_limit(sw_algorithm_e algorithm)
 
         for (j = 0; j < rates; j++) {
 
-            if (policies[j].window <= policy->window) {
+            if (rules[j].window <= rule->window) {
                 since[j] = since[j] < now ? since[j] : now;
             }
         }
@@ -525,13 +525,13 @@ each_window_has_its_limit(sw_algorithm_e algorithm)
         for (n = 0; n < seen.n; n++) {
 
             if (seen.events[n].time >= since[k]
-                && now - seen.events[n].time < policy->window)
+                && now - seen.events[n].time < rule->window)
             {
                 units += seen.events[n].units;
             }
         }
 
-        if (units > policy->limit) {
+        if (units > rule->limit) {
             what = fail(&client, now, "more than the limit of this window");
         }
     }
@@ -550,46 +550,46 @@ each_window_has_its_limit(sw_algorithm_e algorithm)
 static const char *
 two_windows_are_apart(sw_algorithm_e algorithm)
 {
-    int           i, k;
-    int64_t       now, cost;
-    client_t      client, alone[2];
-    const char   *what;
-    sw_policy_t   policies[2];
-    sw_verdict_t  v, w;
+    int            i, k;
+    int64_t        now, cost;
+    client_t       client, alone[2];
+    const char    *what;
+    sw_rule_t      rules[2];
+    sw_verdict_t   v, w;
 
     what = NULL;
     now = trace_start();
 
     do {
-        trace_policy(&policies[0], algorithm);
-        trace_policy(&policies[1], algorithm);
-        policies[1].slices = policies[0].slices;
-    } while (sw_policy_error(&policies[1])
-             || policies[0].window == policies[1].window);
+        trace_rule(&rules[0], algorithm);
+        trace_rule(&rules[1], algorithm);
+        rules[1].slices = rules[0].slices;
+    } while (sw_rule_error(&rules[1])
+             || rules[0].window == rules[1].window);
 
-    /* with room for all units: a log of one policy has no more than its own */
+    /* with room for all units: a log of one rule has no more than its own */
 
-    client_init(&client, &policies[0], now, 512);
+    client_init(&client, &rules[0], now, 512);
 
     for (k = 0; k < 2; k++) {
-        client_init(&alone[k], &policies[k], now, 512);
+        client_init(&alone[k], &rules[k], now, 512);
         (void) client_add(&alone[k], now, 2);
     }
 
     (void) client_add(&client, now, 1);
-    (void) client_change(&client, &policies[1], now);
+    (void) client_change(&client, &rules[1], now);
     (void) client_add(&client, now, 1);
 
     for (i = 0; i < STEPS && what == NULL; i++) {
         k = (int) tap_rand(0, 1);
-        now += tap_rand(0, 2) ? tap_rand(0, 2) : trace_step(&policies[k]) / 4;
-        cost = trace_cost(&policies[k]);
+        now += tap_rand(0, 2) ? tap_rand(0, 2) : trace_step(&rules[k]) / 4;
+        cost = trace_cost(&rules[k]);
 
         if (sw_window_idle(client.state, now)) {
             break;
         }
 
-        (void) client_change(&client, &policies[k], now);
+        (void) client_change(&client, &rules[k], now);
 
         client_check(&client, now, cost, &v);
         client_check(&alone[k], now, cost, &w);
@@ -623,30 +623,30 @@ two_windows_are_apart(sw_algorithm_e algorithm)
 static const char *
 left_is_given_back_nowhere(sw_algorithm_e algorithm)
 {
-    int64_t       now, gone, stamp;
-    client_t      client;
-    const char   *what;
-    sw_policy_t   policy, longer;
+    int64_t      now, gone, stamp;
+    client_t     client;
+    const char  *what;
+    sw_rule_t    rule, longer;
 
     what = NULL;
     now = trace_start();
 
-    policy.algorithm = algorithm;
-    policy.limit = 5;
-    policy.window = 1000;
-    policy.slices = (algorithm == SW_STRICT) ? tap_rand(1, 100) : 0;
+    rule.algorithm = algorithm;
+    rule.limit = 5;
+    rule.window = 1000;
+    rule.slices = (algorithm == SW_STRICT) ? tap_rand(1, 100) : 0;
 
-    longer = policy;
+    longer = rule;
     longer.limit = 1;
     longer.window = 60000;
 
-    client_init(&client, &policy, now, 0);
+    client_init(&client, &rule, now, 0);
 
     (void) client_take(&client, now, 1, &stamp);
 
     /* strict lets go of it a slice later */
 
-    gone = 1000 + (policy.slices ? 1000 / policy.slices : 0) + 1;
+    gone = 1000 + (rule.slices ? 1000 / rule.slices : 0) + 1;
     now += gone - 1;
 
     (void) client_take(&client, now, 1, NULL);
@@ -656,7 +656,7 @@ left_is_given_back_nowhere(sw_algorithm_e algorithm)
         what = fail(&client, now, "the second unit was forgotten");
     }
 
-    client.policy = policy;
+    client.rule = rule;
     client_give_back(&client, 1, stamp);
     (void) client_change(&client, &longer, now + 2);
 
@@ -679,54 +679,54 @@ left_is_given_back_nowhere(sw_algorithm_e algorithm)
 static const char *
 log_lets_go_of_what_it_merged(sw_algorithm_e algorithm)
 {
-    int             i;
-    int64_t         now, pace, held;
-    uint32_t        room;
-    client_t        client;
-    const char     *what;
-    sw_policy_t     policy, shorter;
-    sw_verdict_t    v;
-    static trace_t  seen;
+    int              i;
+    int64_t          now, pace, held;
+    uint32_t         room;
+    client_t         client;
+    const char      *what;
+    sw_rule_t        rule, shorter;
+    sw_verdict_t     v;
+    static trace_t   seen;
 
     what = NULL;
     seen.n = 0;
     now = trace_start();
 
-    policy.algorithm = algorithm;
-    policy.limit = tap_rand(1, 5000);
-    policy.window = tap_rand(64, 5000);
-    policy.slices = 0;
+    rule.algorithm = algorithm;
+    rule.limit = tap_rand(1, 5000);
+    rule.window = tap_rand(64, 5000);
+    rule.slices = 0;
 
-    shorter = policy;
+    shorter = rule;
     shorter.limit = tap_rand(1, 12);
-    shorter.window = tap_rand(1, policy.window / 4);
+    shorter.window = tap_rand(1, rule.window / 4);
 
-    pace = tap_rand(1, policy.window / 8);
+    pace = tap_rand(1, rule.window / 8);
     room = 0;
-    held = policy.window * 17 / 16 + 1;
+    held = rule.window * 17 / 16 + 1;
 
     if (tap_rand(0, 1)) {
         room = (uint32_t) shorter.limit + 3;
-        held = policy.window * 2;
+        held = rule.window * 2;
     }
 
-    client_init(&client, &policy, now, room);
+    client_init(&client, &rule, now, room);
     (void) client_take(&client, now, 1, NULL);
     trace_add(&seen, now, 1);
 
     for (i = 0; i < 5 * STEPS && what == NULL; i++) {
         now += tap_rand(1, pace);
 
-        client.policy = shorter;
+        client.rule = shorter;
 
         if (client_take(&client, now, 1, NULL)) {
             trace_add(&seen, now, 1);
         }
 
-        client.policy = policy;
+        client.rule = rule;
         client_check(&client, now, 1, &v);
 
-        if (v.level < trace_units(&seen, now, policy.window)) {
+        if (v.level < trace_units(&seen, now, rule.window)) {
             what = fail(&client, now, "forgot units");
         }
 
@@ -744,36 +744,36 @@ log_lets_go_of_what_it_merged(sw_algorithm_e algorithm)
 static const char *
 log_grows_exactly(sw_algorithm_e algorithm)
 {
-    int             i, admitted;
-    int64_t         now, cost;
-    client_t        client;
-    const char     *what;
-    sw_policy_t     policy;
-    static trace_t  seen;
+    int              i, admitted;
+    int64_t          now, cost;
+    client_t         client;
+    const char      *what;
+    sw_rule_t        rule;
+    static trace_t   seen;
 
     what = NULL;
     seen.n = 0;
     now = trace_start();
 
-    trace_policy(&policy, algorithm);
-    client_init(&client, &policy, now, 0);
+    trace_rule(&rule, algorithm);
+    client_init(&client, &rule, now, 0);
 
     /* either from one entry on, or with the room it may ever want */
 
     if (tap_rand(0, 1)) {
         client_free(&client);
-        client_init(&client, &policy, now, (uint32_t) policy.limit);
+        client_init(&client, &rule, now, (uint32_t) rule.limit);
     }
 
     for (i = 0; i < 3 * STEPS; i++) {
-        now += tap_rand(0, 3) ? tap_rand(0, 2) : trace_step(&policy);
-        cost = tap_rand(0, 2) ? 1 : trace_cost(&policy);
+        now += tap_rand(0, 3) ? tap_rand(0, 2) : trace_step(&rule);
+        cost = tap_rand(0, 2) ? 1 : trace_cost(&rule);
 
         admitted = client_take(&client, now, cost, NULL);
 
         if (admitted != (cost == 0
-                         || trace_units(&seen, now, policy.window) + cost
-                            <= policy.limit))
+                         || trace_units(&seen, now, rule.window) + cost
+                            <= rule.limit))
         {
             what = fail(&client, now, "not exact");
         }
@@ -782,7 +782,7 @@ log_grows_exactly(sw_algorithm_e algorithm)
             trace_add(&seen, now, cost);
         }
 
-        if (client.state->u.log.room > policy.limit
+        if (client.state->u.log.room > rule.limit
             || client.state->u.log.count > client.state->u.log.room)
         {
             what = fail(&client, now, "more room than there can be entries");
@@ -798,25 +798,25 @@ log_grows_exactly(sw_algorithm_e algorithm)
 static const char *
 log_without_room_is_safe(sw_algorithm_e algorithm)
 {
-    int             i, n;
-    int64_t         now, cost, units;
-    client_t        client, later;
-    const char     *what;
-    sw_policy_t     policy;
-    sw_verdict_t    v;
-    static trace_t  seen;
+    int              i, n;
+    int64_t          now, cost, units;
+    client_t         client, later;
+    const char      *what;
+    sw_rule_t        rule;
+    sw_verdict_t     v;
+    static trace_t   seen;
 
     what = NULL;
     seen.n = 0;
     now = trace_start();
 
-    trace_policy(&policy, algorithm);
-    client_init(&client, &policy, now,
-                (uint32_t) tap_rand(1, policy.limit < 6 ? policy.limit : 6));
+    trace_rule(&rule, algorithm);
+    client_init(&client, &rule, now,
+                (uint32_t) tap_rand(1, rule.limit < 6 ? rule.limit : 6));
 
     for (i = 0; i < 2 * STEPS && what == NULL; i++) {
-        now += tap_rand(0, 3) ? tap_rand(0, 2) : trace_step(&policy);
-        cost = tap_rand(0, 2) ? 1 : trace_cost(&policy);
+        now += tap_rand(0, 3) ? tap_rand(0, 2) : trace_step(&rule);
+        cost = tap_rand(0, 2) ? 1 : trace_cost(&rule);
 
         if (seen.n && tap_rand(0, 9) == 0) {
             n = (int) tap_rand(0, seen.n - 1);
@@ -827,13 +827,13 @@ log_without_room_is_safe(sw_algorithm_e algorithm)
         }
 
         client_check(&client, now, cost, &v);
-        units = trace_units(&seen, now, policy.window);
+        units = trace_units(&seen, now, rule.window);
 
         if (v.level < units) {
             what = fail(&client, now, "forgot units it has no room for");
         }
 
-        if (v.reset > policy.window) {
+        if (v.reset > rule.window) {
             what = fail(&client, now, "holds units for more than a window");
         }
 
@@ -855,7 +855,7 @@ log_without_room_is_safe(sw_algorithm_e algorithm)
         }
     }
 
-    if (trace_most(&seen, policy.window) > policy.limit) {
+    if (trace_most(&seen, rule.window) > rule.limit) {
         what = fail(&client, now, "more than the limit");
     }
 

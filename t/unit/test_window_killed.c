@@ -120,32 +120,32 @@ trace(sw_algorithm_e algorithm, uint32_t room)
     volatile int64_t  now, cost;
     static unit_t     units[OPS];
     static client_t   client, answered;
-    sw_policy_t       policy, shorter;
+    sw_rule_t       rule, shorter;
     sw_verdict_t      v;
     int64_t           used, least, end;
 
-    policy.algorithm = algorithm;
-    policy.limit = LIMIT;
-    policy.window = WINDOW;
-    policy.slices = (algorithm == SW_STRICT) ? 4 : 0;
+    rule.algorithm = algorithm;
+    rule.limit = LIMIT;
+    rule.window = WINDOW;
+    rule.slices = (algorithm == SW_STRICT) ? 4 : 0;
 
     now = ((int64_t) 1 << 32) - tap_rand(0, 5 * WINDOW);
     n = 0;
 
     /* a log may be asked for a shorter window than it is kept for */
 
-    shorter = policy;
+    shorter = rule;
 
     if (algorithm == SW_LOG) {
         shorter.window = WINDOW / 4;
     }
 
-    client_init(&client, &policy, now, room);
-    client_init(&answered, &policy, now, algorithm == SW_LOG ? OPS : 0);
+    client_init(&client, &rule, now, room);
+    client_init(&answered, &rule, now, algorithm == SW_LOG ? OPS : 0);
 
     for (i = 0; i < OPS; i++) {
-        client.policy = tap_rand(0, 1) ? policy : shorter;
-        answered.policy = client.policy;
+        client.rule = tap_rand(0, 1) ? rule : shorter;
+        answered.rule = client.rule;
 
         now += tap_rand(0, 3) ? tap_rand(0, 30) : tap_rand(0, WINDOW / 2);
         cost = tap_rand(1, 3);
@@ -237,17 +237,17 @@ written(void)
     int64_t        now;
     client_t       client;
     sw_log_t      *log;
-    sw_policy_t    policy;
+    sw_rule_t      rule;
     sw_verdict_t   v;
 
-    policy.algorithm = SW_LOG;
-    policy.limit = tap_rand(1, LIMIT);
-    policy.window = tap_rand(1, WINDOW);
-    policy.slices = 0;
+    rule.algorithm = SW_LOG;
+    rule.limit = tap_rand(1, LIMIT);
+    rule.window = tap_rand(1, WINDOW);
+    rule.slices = 0;
 
     now = tap_rand(0, 10 * WINDOW);
 
-    client_init(&client, &policy, now, (uint32_t) tap_rand(1, LIMIT));
+    client_init(&client, &rule, now, (uint32_t) tap_rand(1, LIMIT));
 
     log = &client.state->u.log;
     log->newest = now + tap_rand(-2 * WINDOW, 2 * WINDOW);
@@ -280,7 +280,7 @@ written(void)
 
     now += 5 * WINDOW;
 
-    if (!client_admits(&client, now, policy.limit)) {
+    if (!client_admits(&client, now, rule.limit)) {
         tap_diag("not forgotten");
         return 0;
     }

@@ -22,8 +22,8 @@ typedef struct {
 
 
 static int run(sw_algorithm_e algorithm, int large, int trace);
-static void policy_large(sw_policy_t *policy, sw_algorithm_e algorithm);
-static int64_t step_back(const sw_policy_t *policy, int64_t now);
+static void rule_large(sw_rule_t *rule, sw_algorithm_e algorithm);
+static int64_t step_back(const sw_rule_t *rule, int64_t now);
 
 
 int
@@ -60,19 +60,19 @@ main(void)
 static int
 run(sw_algorithm_e algorithm, int large, int trace)
 {
-    int              i, n, ntokens, good, taken, room;
-    int64_t          now, cost;
-    token_t          tokens[TOKENS];
-    client_t         client;
-    sw_policy_t      policy;
-    sw_verdict_t     v, wanted, told, left;
-    static model_t   model;
+    int             i, n, ntokens, good, taken, room;
+    int64_t         now, cost;
+    token_t         tokens[TOKENS];
+    client_t        client;
+    sw_rule_t       rule;
+    sw_verdict_t    v, wanted, told, left;
+    static model_t  model;
 
     if (large) {
-        policy_large(&policy, algorithm);
+        rule_large(&rule, algorithm);
 
     } else {
-        trace_policy(&policy, algorithm);
+        trace_rule(&rule, algorithm);
     }
 
     now = trace_start();
@@ -83,34 +83,34 @@ run(sw_algorithm_e algorithm, int large, int trace)
 
     room = (algorithm == SW_LOG && tap_rand(0, 1)) ? STEPS : 0;
 
-    client_init(&client, &policy, now, (uint32_t) room);
-    model_init(&model, &policy, now);
+    client_init(&client, &rule, now, (uint32_t) room);
+    model_init(&model, &rule, now);
 
     for (i = 0; i < STEPS && good; i++) {
         n = (int) tap_rand(0, 99);
 
         if (n < 8) {
-            now = step_back(&policy, now);
+            now = step_back(&rule, now);
 
         } else {
-            now += trace_step(&policy);
+            now += trace_step(&rule);
         }
 
         if (n >= 94) {
-            policy.limit = tap_rand(1, 2 * policy.limit);
+            rule.limit = tap_rand(1, 2 * rule.limit);
 
             if (room && n == 99) {
-                policy.window = tap_rand(1, 2 * policy.window);
+                rule.window = tap_rand(1, 2 * rule.window);
             }
 
-            if (sw_policy_error(&policy) || !sw_state_matches(client.state,
-                                                              &policy))
+            if (sw_rule_error(&rule) || !sw_state_matches(client.state,
+                                                              &rule))
             {
-                policy = model.policy;
+                rule = model.rule;
             }
 
-            client.policy = policy;
-            model.policy = policy;
+            client.rule = rule;
+            model.rule = rule;
 
         }
 
@@ -130,7 +130,7 @@ run(sw_algorithm_e algorithm, int large, int trace)
                != (model_used(&model, now) == 0))
         {
             tap_diag("trace %d step %d now %" PRId64 ", %s: used %" PRId64
-                     ", must be %" PRId64, trace, i, now, trace_name(&policy),
+                     ", must be %" PRId64, trace, i, now, trace_name(&rule),
                      sw_state_used(client.state, now),
                      model_used(&model, now));
             good = 0;
@@ -150,7 +150,7 @@ run(sw_algorithm_e algorithm, int large, int trace)
             }
         }
 
-        cost = trace_cost(&policy) + (tap_rand(0, 30) == 0) * policy.limit;
+        cost = trace_cost(&rule) + (tap_rand(0, 30) == 0) * rule.limit;
 
         client_check(&client, now, cost, &v);
         model_check(&model, now, cost, &wanted);
@@ -159,7 +159,7 @@ run(sw_algorithm_e algorithm, int large, int trace)
             || client_admits(&client, now, cost) != wanted.admitted)
         {
             tap_diag("trace %d step %d now %" PRId64 " cost %" PRId64 ", %s",
-                     trace, i, now, cost, trace_name(&policy));
+                     trace, i, now, cost, trace_name(&rule));
             trace_show("says", &v);
             trace_show("must", &wanted);
             good = 0;
@@ -169,10 +169,10 @@ run(sw_algorithm_e algorithm, int large, int trace)
         /* one by one, or all in one */
 
         if (algorithm != SW_LOG && tap_rand(0, 1)) {
-            taken = sw_window_take(client.state, &policy, now, cost, &v);
+            taken = sw_window_take(client.state, &rule, now, cost, &v);
             told = v;
 
-            sw_verdict_complete(&told, &policy);
+            sw_verdict_complete(&told, &rule);
 
         } else {
             taken = wanted.admitted;
@@ -187,7 +187,7 @@ run(sw_algorithm_e algorithm, int large, int trace)
         if (wanted.admitted && cost) {
             if (v.stamp != model_add(&model, now, cost)) {
                 tap_diag("trace %d step %d now %" PRId64 ", %s: stamp %"
-                         PRId64, trace, i, now, trace_name(&policy), v.stamp);
+                         PRId64, trace, i, now, trace_name(&rule), v.stamp);
                 good = 0;
             }
 
@@ -203,7 +203,7 @@ run(sw_algorithm_e algorithm, int large, int trace)
         if (taken != wanted.admitted || !trace_same(&told, &left)) {
             tap_diag("trace %d step %d now %" PRId64 " cost %" PRId64
                      ", %s: taken %d", trace, i, now, cost,
-                     trace_name(&policy), taken);
+                     trace_name(&rule), taken);
             trace_show("says", &told);
             trace_show("must", &left);
             good = 0;
@@ -217,36 +217,36 @@ run(sw_algorithm_e algorithm, int large, int trace)
 
 
 static void
-policy_large(sw_policy_t *policy, sw_algorithm_e algorithm)
+rule_large(sw_rule_t *rule, sw_algorithm_e algorithm)
 {
     static const int64_t  windows[] = {
         1, 513, 1000, 60000, 69431, 86400000, 4294967294, SW_WINDOW_MAX
     };
 
-    policy->algorithm = algorithm;
-    policy->window = windows[tap_rand(0, 7)];
-    policy->limit = SW_PRODUCT_MAX / policy->window;
-    policy->slices = 0;
+    rule->algorithm = algorithm;
+    rule->window = windows[tap_rand(0, 7)];
+    rule->limit = SW_PRODUCT_MAX / rule->window;
+    rule->slices = 0;
 
     if (algorithm == SW_STRICT) {
-        policy->slices = tap_rand(1, policy->window < 100 ? policy->window
+        rule->slices = tap_rand(1, rule->window < 100 ? rule->window
                                                           : 100);
     }
 
-    if (algorithm == SW_LOG && policy->limit > SW_LOG_LIMIT_MAX) {
-        policy->limit = SW_LOG_LIMIT_MAX;
+    if (algorithm == SW_LOG && rule->limit > SW_LOG_LIMIT_MAX) {
+        rule->limit = SW_LOG_LIMIT_MAX;
     }
 
     if (tap_rand(0, 2) == 0) {
-        policy->limit = tap_rand(1, policy->limit);
+        rule->limit = tap_rand(1, rule->limit);
     }
 
-    assert(sw_policy_error(policy) == NULL);
+    assert(sw_rule_error(rule) == NULL);
 }
 
 
 static int64_t
-step_back(const sw_policy_t *policy, int64_t now)
+step_back(const sw_rule_t *rule, int64_t now)
 {
     int64_t  back;
 
@@ -257,23 +257,23 @@ step_back(const sw_policy_t *policy, int64_t now)
         break;
 
     case 1:
-        back = policy->window;
+        back = rule->window;
         break;
 
     case 2:
-        back = policy->window + 1;
+        back = rule->window + 1;
         break;
 
     case 3:
-        back = tap_rand(1, 5 * policy->window);
+        back = tap_rand(1, 5 * rule->window);
         break;
 
     case 4:
-        back = tap_rand(0, 3) ? 2 * policy->window + 1 : now;
+        back = tap_rand(0, 3) ? 2 * rule->window + 1 : now;
         break;
 
     default:
-        back = tap_rand(1, policy->window);
+        back = tap_rand(1, rule->window);
         break;
     }
 

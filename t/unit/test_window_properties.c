@@ -81,7 +81,7 @@ remaining_is_largest(sw_algorithm_e algorithm)
 
     client_check(&client, now, 0, &v);
 
-    for (cost = 0; cost <= client.policy.limit + 1; cost++) {
+    for (cost = 0; cost <= client.rule.limit + 1; cost++) {
         client_check(&client, now, cost, &one);
 
         if (one.admitted != (cost <= v.remaining)
@@ -109,7 +109,7 @@ retry_is_exact(sw_algorithm_e algorithm)
     what = NULL;
     now = wander(&client, algorithm, STEPS);
 
-    for (cost = 0; cost <= client.policy.limit; cost++) {
+    for (cost = 0; cost <= client.rule.limit; cost++) {
         client_check(&client, now, cost, &v);
 
         if (v.admitted) {
@@ -139,7 +139,7 @@ retry_is_exact(sw_algorithm_e algorithm)
         client_free(&later);
         client_copy(&later, &client);
 
-        for (ms = 0; ms <= 4 * client.policy.window; ms++) {
+        for (ms = 0; ms <= 4 * client.rule.window; ms++) {
             client_check(&later, now + ms, cost, &then);
 
             if (then.admitted) {
@@ -181,20 +181,20 @@ more_and_reset_are_exact(sw_algorithm_e algorithm)
     more = -1;
     reset = -1;
 
-    for (ms = 0; ms <= 4 * client.policy.window && reset < 0; ms++) {
+    for (ms = 0; ms <= 4 * client.rule.window && reset < 0; ms++) {
         client_check(&client, now + ms, 0, &then);
 
         if (then.remaining > v.remaining && more < 0) {
             more = ms;
         }
 
-        if (then.remaining == client.policy.limit) {
+        if (then.remaining == client.rule.limit) {
             reset = ms;
         }
     }
 
-    if (v.remaining == client.policy.limit) {
-        more = client.policy.window;
+    if (v.remaining == client.rule.limit) {
+        more = client.rule.window;
     }
 
     if (v.more != more) {
@@ -225,8 +225,8 @@ too_much_is_never(sw_algorithm_e algorithm)
     client_copy(&twin, &client);
 
     for (i = 0; i < 5; i++) {
-        now += trace_step(&client.policy);
-        cost = client.policy.limit + (i ? tap_rand(1, 1000) : 1);
+        now += trace_step(&client.rule);
+        cost = client.rule.limit + (i ? tap_rand(1, 1000) : 1);
 
         client_check(&client, now, cost, &v);
 
@@ -265,7 +265,7 @@ rejections_leave_no_trace(sw_algorithm_e algorithm)
 
         /* the client asks in between, the twin does not */
 
-        for (step = trace_step(&client.policy); step > 0; step--) {
+        for (step = trace_step(&client.rule); step > 0; step--) {
             now++;
 
             if (tap_rand(0, 3)) {
@@ -274,8 +274,8 @@ rejections_leave_no_trace(sw_algorithm_e algorithm)
 
             client_check(&client, now, 0, &v);
 
-            if (v.remaining < client.policy.limit) {
-                cost = tap_rand(v.remaining + 1, client.policy.limit + 1);
+            if (v.remaining < client.rule.limit) {
+                cost = tap_rand(v.remaining + 1, client.rule.limit + 1);
                 client_check(&client, now, cost, &v);
             }
         }
@@ -305,7 +305,7 @@ zero_counts_nothing(sw_algorithm_e algorithm)
     client_copy(&twin, &client);
 
     for (i = 0; i < AHEAD && what == NULL; i++) {
-        now += tap_rand(0, 1 + client.policy.window / 8);
+        now += tap_rand(0, 1 + client.rule.window / 8);
         (void) client_add(&client, now, 0);
 
         if (!twins_agree(&client, &twin, now, 1)) {
@@ -361,7 +361,7 @@ give_back_restores(sw_algorithm_e algorithm)
     for (i = 0; i < n && what == NULL; i++) {
 
         if (tap_rand(0, 5)) {
-            now = latest + (tap_rand(0, 1) ? trace_step(&client.policy)
+            now = latest + (tap_rand(0, 1) ? trace_step(&client.rule)
                                            : tap_rand(0, 2));
             latest = now;
 
@@ -369,11 +369,11 @@ give_back_restores(sw_algorithm_e algorithm)
 
             /* a log would count what comes now with what is given back */
 
-            now = latest - tap_rand(0, client.policy.window / 2);
+            now = latest - tap_rand(0, client.rule.window / 2);
             now = now < 0 ? 0 : now;
         }
 
-        cost = trace_cost(&client.policy);
+        cost = trace_cost(&client.rule);
 
         if (client_take(&client, now, cost, NULL)) {
 
@@ -415,11 +415,11 @@ give_back_is_bounded(sw_algorithm_e algorithm)
     for (i = 0; i < 10; i++) {
         client_check(&client, now, 0, &before);
 
-        stamp = now + tap_rand(-3 * client.policy.window,
-                               3 * client.policy.window);
+        stamp = now + tap_rand(-3 * client.rule.window,
+                               3 * client.rule.window);
         stamp = stamp < 0 ? 0 : stamp;
 
-        client_give_back(&client, tap_rand(1, 2 * client.policy.limit),
+        client_give_back(&client, tap_rand(1, 2 * client.rule.limit),
                          stamp);
         client_check(&client, now, 0, &v);
 
@@ -427,12 +427,12 @@ give_back_is_bounded(sw_algorithm_e algorithm)
 
         if (v.level < 0 || v.level > before.level || used < 0
             || v.remaining < before.remaining
-            || v.remaining > client.policy.limit)
+            || v.remaining > client.rule.limit)
         {
             what = fail(&client, now, "gave back what was not there");
         }
 
-        now += trace_step(&client.policy);
+        now += trace_step(&client.rule);
     }
 
     client_free(&client);
@@ -452,12 +452,12 @@ idle_is_as_new(sw_algorithm_e algorithm)
 
     what = NULL;
     now = wander(&client, algorithm, tap_rand(0, STEPS));
-    now += tap_rand(0, 2 * client.policy.window + 1);
+    now += tap_rand(0, 2 * client.rule.window + 1);
 
     /* asked of a state that was not brought to the time */
 
     idle = sw_window_idle(client.state, now);
-    client_check(&client, now, client.policy.limit, &v);
+    client_check(&client, now, client.rule.limit, &v);
 
     if (sw_window_idle(client.state, now) != idle) {
         what = fail(&client, now, "a check made it idle");
@@ -473,7 +473,7 @@ idle_is_as_new(sw_algorithm_e algorithm)
         return what;
     }
 
-    client_init(&fresh, &client.policy, now, 0);
+    client_init(&fresh, &client.rule, now, 0);
 
     if (!twins_agree(&client, &fresh, now, AHEAD)) {
         what = fail(&client, now, "idle, and yet not as new");
@@ -532,8 +532,8 @@ ends_when_nothing_is_used(sw_algorithm_e algorithm)
 
         then = (i >= -1 && i <= 1)
                    ? end + i
-                   : now + tap_rand(-client.policy.window,
-                                    2 * client.policy.window + 1);
+                   : now + tap_rand(-client.rule.window,
+                                    2 * client.rule.window + 1);
 
         if (then < 0) {
             continue;
@@ -553,21 +553,21 @@ ends_when_nothing_is_used(sw_algorithm_e algorithm)
 static const char *
 new_is_as_empty(sw_algorithm_e algorithm)
 {
-    int64_t       now, cost;
-    client_t      client;
-    const char   *what;
-    sw_policy_t   policy;
-    sw_verdict_t  v, new;
+    int64_t        now, cost;
+    client_t       client;
+    const char    *what;
+    sw_rule_t      rule;
+    sw_verdict_t   v, new;
 
     what = NULL;
-    trace_policy(&policy, algorithm);
+    trace_rule(&rule, algorithm);
 
     now = trace_start();
-    cost = trace_cost(&policy) + (tap_rand(0, 3) == 0) * policy.limit;
+    cost = trace_cost(&rule) + (tap_rand(0, 3) == 0) * rule.limit;
 
-    client_init(&client, &policy, now, 0);
+    client_init(&client, &rule, now, 0);
     client_check(&client, now, cost, &v);
-    sw_window_check_new(&policy, now, cost, &new);
+    sw_window_check_new(&rule, now, cost, &new);
 
     if (!trace_same(&v, &new)) {
         trace_show("empty", &v);
@@ -595,24 +595,24 @@ later_is_the_same(sw_algorithm_e algorithm)
     /* also where the state is ahead of the clock, or far ahead */
 
     if (tap_rand(0, 2) == 0) {
-        now -= tap_rand(0, 3 * client.policy.window);
+        now -= tap_rand(0, 3 * client.rule.window);
         now = now < 0 ? 0 : now;
     }
 
-    cost = trace_cost(&client.policy)
-           + (tap_rand(0, 3) == 0) * client.policy.limit;
+    cost = trace_cost(&client.rule)
+           + (tap_rand(0, 3) == 0) * client.rule.limit;
 
     client_check(&client, now, cost, &at_once);
 
     memset(&later, 0xee, sizeof(later));
     later.admitted = client_admits(&client, now, cost);
     later.stamp = at_once.stamp;
-    sw_window_check_later(client.state, &client.policy, now, cost, &later);
+    sw_window_check_later(client.state, &client.rule, now, cost, &later);
 
     /* what comes after the check does not change what it says */
 
-    (void) client_take(&client, now + trace_step(&client.policy), 1, NULL);
-    sw_verdict_complete(&later, &client.policy);
+    (void) client_take(&client, now + trace_step(&client.rule), 1, NULL);
+    sw_verdict_complete(&later, &client.rule);
 
     if (!trace_same(&at_once, &later)) {
         trace_show("at once", &at_once);

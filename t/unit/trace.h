@@ -1,6 +1,6 @@
 
 /*
- * Random policies and times that like to sit on the edges of windows, and the
+ * Random rules and times that like to sit on the edges of windows, and the
  * list of what was admitted, which is all that a guarantee is about.
  */
 
@@ -33,19 +33,19 @@ typedef struct {
 /* a small one: every ms and every cost can be asked for */
 
 static inline void
-trace_policy(sw_policy_t *policy, sw_algorithm_e algorithm)
+trace_rule(sw_rule_t *rule, sw_algorithm_e algorithm)
 {
     static const int64_t  windows[] = {
         1, 2, 3, 4, 5, 7, 10, 12, 13, 16, 17, 24, 30, 41, 60, 64, 100
     };
 
-    policy->algorithm = algorithm;
-    policy->limit = tap_rand(0, 3) ? tap_rand(1, 12) : tap_rand(1, 60);
-    policy->window = windows[tap_rand(0, 16)];
-    policy->slices = 0;
+    rule->algorithm = algorithm;
+    rule->limit = tap_rand(0, 3) ? tap_rand(1, 12) : tap_rand(1, 60);
+    rule->window = windows[tap_rand(0, 16)];
+    rule->slices = 0;
 
     if (algorithm == SW_STRICT) {
-        policy->slices = policy->window;
+        rule->slices = rule->window;
 
         switch (tap_rand(0, 7)) {
 
@@ -53,16 +53,16 @@ trace_policy(sw_policy_t *policy, sw_algorithm_e algorithm)
             break;
 
         case 1:
-            policy->slices = 1;
+            rule->slices = 1;
             break;
 
         default:
-            policy->slices = tap_rand(1, policy->window);
+            rule->slices = tap_rand(1, rule->window);
             break;
         }
     }
 
-    assert(sw_policy_error(policy) == NULL);
+    assert(sw_rule_error(rule) == NULL);
 }
 
 
@@ -90,7 +90,7 @@ trace_start(void)
 /* time that passes */
 
 static inline int64_t
-trace_step(const sw_policy_t *policy)
+trace_step(const sw_rule_t *rule)
 {
     switch (tap_rand(0, 11)) {
 
@@ -104,26 +104,26 @@ trace_step(const sw_policy_t *policy)
         return 1;
 
     case 5:
-        return policy->window - 1;
+        return rule->window - 1;
 
     case 6:
-        return policy->window;
+        return rule->window;
 
     case 7:
-        return tap_rand(0, 3 * policy->window + 3);
+        return tap_rand(0, 3 * rule->window + 3);
 
     case 8:
     case 9:
-        return tap_rand(0, policy->window / 4 + 1);
+        return tap_rand(0, rule->window / 4 + 1);
 
     default:
-        return tap_rand(0, policy->window);
+        return tap_rand(0, rule->window);
     }
 }
 
 
 static inline int64_t
-trace_cost(const sw_policy_t *policy)
+trace_cost(const sw_rule_t *rule)
 {
     switch (tap_rand(0, 7)) {
 
@@ -131,13 +131,13 @@ trace_cost(const sw_policy_t *policy)
         return 0;
 
     case 1:
-        return policy->limit;
+        return rule->limit;
 
     case 2:
-        return tap_rand(1, policy->limit);
+        return tap_rand(1, rule->limit);
 
     case 3:
-        return tap_rand(1, policy->limit / 2 + 1);
+        return tap_rand(1, rule->limit / 2 + 1);
 
     default:
         return 1;
@@ -219,13 +219,13 @@ trace_most_aligned(const trace_t *trace, int64_t window)
 
 
 static inline const char *
-trace_name(const sw_policy_t *policy)
+trace_name(const sw_rule_t *rule)
 {
     static char  text[128];
 
     snprintf(text, sizeof(text), "%s limit=%" PRId64 " window=%" PRId64
-             " slices=%" PRId64, client_algorithms[policy->algorithm],
-             policy->limit, policy->window, policy->slices);
+             " slices=%" PRId64, client_algorithms[rule->algorithm],
+             rule->limit, rule->window, rule->slices);
 
     return text;
 }

@@ -14,7 +14,7 @@
  *                             counted, the units ahead, the verdict on the nth
  *   N                         the client is new again: nothing
  *
- * A policy is algorithm (0 to 3), limit, window, slices.  The client is kept
+ * A rule is algorithm (0 to 3), limit, window, slices.  The client is kept
  * as Redis keeps it: what is not counted leaves no trace in it, unless the
  * clock was set back by more than a window.
  */
@@ -25,7 +25,7 @@
 
 #include "client.h"
 #include "sw_proto.h"
-#include "sw_rate.h"
+#include "sw_parse.h"
 
 
 #define NUMBERS  256
@@ -40,21 +40,21 @@ static int64_t   since;            /* when the key of a log got its end */
 
 
 static void forget(void);
-static int stale(const sw_policy_t *policy, int64_t now);
-static void take(const sw_policy_t *policy, int64_t now, int64_t cost);
-static void give(const sw_policy_t *policy, int64_t cost, int64_t stamp);
+static int stale(const sw_rule_t *rule, int64_t now);
+static void take(const sw_rule_t *rule, int64_t now, int64_t cost);
+static void give(const sw_rule_t *rule, int64_t cost, int64_t stamp);
 static int renewed(const client_t *client, int64_t time);
-static void reply(const sw_policy_t *policy, const int64_t *in, int n);
+static void reply(const sw_rule_t *rule, const int64_t *in, int n);
 static void print(const sw_verdict_t *v);
 
 
 int
 main(void)
 {
-    int          n;
-    char        *p, *end;
-    int64_t      in[NUMBERS];
-    sw_policy_t  policy;
+    int         n;
+    char       *p, *end;
+    int64_t     in[NUMBERS];
+    sw_rule_t   rule;
 
     static char  line[NUMBERS * 24];
 
@@ -82,13 +82,13 @@ main(void)
             return 2;
         }
 
-        policy.algorithm = (sw_algorithm_e) in[0];
-        policy.limit = in[1];
-        policy.window = in[2];
-        policy.slices = in[3];
+        rule.algorithm = (sw_algorithm_e) in[0];
+        rule.limit = in[1];
+        rule.window = in[2];
+        rule.slices = in[3];
 
-        if (sw_policy_error(&policy)) {
-            fprintf(stderr, "%s\n", sw_policy_error(&policy));
+        if (sw_rule_error(&rule)) {
+            fprintf(stderr, "%s\n", sw_rule_error(&rule));
             return 2;
         }
 
@@ -101,15 +101,15 @@ main(void)
                 forget();
             }
 
-            take(&policy, in[4], in[5]);
+            take(&rule, in[4], in[5]);
             break;
 
         case 'G':
-            give(&policy, in[5], in[6]);
+            give(&rule, in[5], in[6]);
             break;
 
         case 'P':
-            reply(&policy, in + 4, n - 4);
+            reply(&rule, in + 4, n - 4);
             break;
 
         default:
@@ -139,7 +139,7 @@ forget(void)
 /* whether the client's time is more than a window ahead */
 
 static int
-stale(const sw_policy_t *policy, int64_t now)
+stale(const sw_rule_t *rule, int64_t now)
 {
     int64_t            window;
     const sw_state_t  *state;
@@ -154,8 +154,8 @@ stale(const sw_policy_t *policy, int64_t now)
                < state->u.slices.index - state->slices;
 
     case SW_LOG:
-        if (policy->algorithm == SW_LOG) {
-            window = policy->window;
+        if (rule->algorithm == SW_LOG) {
+            window = rule->window;
         }
 
         return state->u.log.count && state->u.log.newest - now > window;
@@ -167,29 +167,29 @@ stale(const sw_policy_t *policy, int64_t now)
 
 
 static void
-take(const sw_policy_t *policy, int64_t now, int64_t cost)
+take(const sw_rule_t *rule, int64_t now, int64_t cost)
 {
     int           counted, moved, renew;
     client_t      client;
     sw_verdict_t  before, after;
 
-    moved = present && stale(policy, now);
+    moved = present && stale(rule, now);
 
     if (present) {
         client_copy(&client, &known);
-        (void) client_change(&client, policy, now);
+        (void) client_change(&client, rule, now);
 
     } else {
-        client_init(&client, policy, now, ROOM);
+        client_init(&client, rule, now, ROOM);
     }
 
     client_check(&client, now, cost, &before);
     counted = before.admitted && cost;
     renew = moved || renewed(&client, before.stamp);
 
-    if (present && (!sw_state_matches(known.state, policy)
-                    || (policy->algorithm == SW_LOG
-                        && policy->window > known.state->window)))
+    if (present && (!sw_state_matches(known.state, rule)
+                    || (rule->algorithm == SW_LOG
+                        && rule->window > known.state->window)))
     {
         moved |= !before.admitted;
     }
@@ -227,30 +227,30 @@ take(const sw_policy_t *policy, int64_t now, int64_t cost)
 static int
 renewed(const client_t *client, int64_t time)
 {
-    if (client->policy.algorithm != SW_LOG) {
+    if (client->rule.algorithm != SW_LOG) {
         return 0;
     }
 
     return !present || known.state->algorithm != SW_LOG
-           || client->policy.window > known.state->window
+           || client->rule.window > known.state->window
            || client->state->u.log.count == 0
            || 2 * (time - since) >= known.state->window;
 }
 
 
 static void
-give(const sw_policy_t *policy, int64_t cost, int64_t stamp)
+give(const sw_rule_t *rule, int64_t cost, int64_t stamp)
 {
     if (!present) {
         return;
     }
 
-    sw_window_give_back(known.state, policy, cost, stamp);
+    sw_window_give_back(known.state, rule, cost, stamp);
 }
 
 
 static void
-reply(const sw_policy_t *policy, const int64_t *in, int n)
+reply(const sw_rule_t *rule, const int64_t *in, int n)
 {
     sw_verdict_t      v, last;
     sw_proto_asked_t  asked;
@@ -258,20 +258,20 @@ reply(const sw_policy_t *policy, const int64_t *in, int n)
 
     asked.times = in[1];
     asked.cost = in[2];
-    asked.ahead = in[3];
+    asked.prefetch = in[3];
 
-    if ((size_t) n != 5 + sw_proto_numbers(policy)
-        || sw_proto_read(in + 5, policy, in[0], &asked, &taken, &last)
+    if ((size_t) n != 5 + sw_proto_numbers(rule)
+        || sw_proto_read(in + 5, rule, in[0], &asked, &taken, &last)
            != SW_OK)
     {
         printf("0");
         return;
     }
 
-    sw_proto_verdict(in + 5, policy, in[0], &asked, &taken, &last, in[4], &v);
-    sw_verdict_complete(&v, policy);
+    sw_proto_verdict(in + 5, rule, in[0], &asked, &taken, &last, in[4], &v);
+    sw_verdict_complete(&v, rule);
 
-    printf("1 %" PRId64 " %" PRId64, taken.counted, taken.ahead);
+    printf("1 %" PRId64 " %" PRId64, taken.counted, taken.prefetch);
     print(&v);
 }
 

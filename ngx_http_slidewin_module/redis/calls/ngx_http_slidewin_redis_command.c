@@ -1,0 +1,470 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include "ngx_http_slidewin_digest.h"
+#include "ngx_http_slidewin_redis_command.h"
+#include "sw_key.h"
+#include "sw_parse.h"
+#include "sw_proto.h"
+#include "sw_slot.h"
+
+
+/* a script, the keys and the numbers */
+#define NGX_HTTP_SLIDEWIN_REDIS_COMMAND_MAX  65536
+
+/* of an argument: its length, and what ends it */
+#define NGX_HTTP_SLIDEWIN_REDIS_ARG                                           \
+    (sizeof("$" CRLF) - 1 + NGX_SIZE_T_LEN + sizeof(CRLF) - 1)
+
+#define NGX_HTTP_SLIDEWIN_REDIS_KEY                                           \
+    (SW_REDIS_KEY_LEN + NGX_HTTP_SLIDEWIN_NAME_MAX                            \
+     + NGX_HTTP_SLIDEWIN_NAME_MAX)
+
+
+/* a command while it is written out, where the last one was */
+
+typedef struct {
+    u_char           *data;
+    u_char           *pos;
+    u_char           *last;
+    unsigned          too_long:1;
+} ngx_http_slidewin_redis_command_t;
+
+
+static ngx_http_slidewin_redis_script_e ngx_http_slidewin_redis_script(
+    ngx_http_slidewin_redis_verb_e verb, ngx_http_slidewin_call_t *call);
+static void ngx_http_slidewin_redis_command_begin(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_uint_t argc);
+static u_char *ngx_http_slidewin_redis_command_length(u_char *p, u_char what,
+    size_t n);
+static u_char *ngx_http_slidewin_redis_command_number(u_char *p, size_t n);
+static void ngx_http_slidewin_redis_arg(
+    ngx_http_slidewin_redis_command_t *cmd, const void *arg, size_t len);
+static void ngx_http_slidewin_redis_arg_evalsha(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_redis_t *redis,
+    ngx_http_slidewin_redis_script_e script);
+static void ngx_http_slidewin_redis_arg_count(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_uint_t n);
+static void ngx_http_slidewin_redis_arg_keys(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_redis_t *redis,
+    ngx_http_slidewin_call_t *call);
+static void ngx_http_slidewin_redis_arg_take(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_call_t *call,
+    ngx_uint_t times, int64_t number, int64_t now);
+static void ngx_http_slidewin_redis_arg_give_back(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_call_t *call,
+    int64_t number, int64_t now);
+static size_t ngx_http_slidewin_redis_key(char *text,
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_claim_t *claim);
+static ngx_uint_t ngx_http_slidewin_redis_all_or_none(
+    ngx_http_slidewin_call_t *call, ngx_uint_t times);
+
+
+/* what was read last: when, and by each policy */
+
+typedef struct {
+    int64_t           numbers[SW_PROTO_MOST];
+    sw_proto_asked_t  asked;
+    sw_proto_taken_t  taken;
+    sw_verdict_t      last;
+} ngx_http_slidewin_redis_answer_t;
+
+
+static int64_t
+    ngx_http_slidewin_redis_now;
+static ngx_http_slidewin_redis_answer_t
+    ngx_http_slidewin_redis_answers[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
+
+
+ngx_int_t
+ngx_http_slidewin_redis_command(ngx_http_slidewin_redis_call_t *rcall,
+    ngx_http_slidewin_call_t *call, int64_t now, ngx_str_t *text)
+{
+    ngx_str_t                          *lua;
+    ngx_http_slidewin_redis_t          *redis;
+    ngx_http_slidewin_redis_script_e    script;
+    ngx_http_slidewin_redis_command_t   cmd;
+
+    redis = rcall->node->redis;
+
+    if (rcall->verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_RESET) {
+        ngx_http_slidewin_redis_command_begin(&cmd, 1 + call->n);
+        ngx_http_slidewin_redis_arg(&cmd, "DEL", 3);
+        ngx_http_slidewin_redis_arg_keys(&cmd, redis, call);
+
+    } else {
+        script = ngx_http_slidewin_redis_script(rcall->verb, call);
+
+        ngx_http_slidewin_redis_command_begin(&cmd, 3 + call->n + 1);
+
+        if (rcall->retried) {
+            lua = &ngx_http_slidewin_redis_scripts[script];
+            ngx_http_slidewin_redis_arg(&cmd, "EVAL", 4);
+            ngx_http_slidewin_redis_arg(&cmd, lua->data, lua->len);
+
+        } else {
+            ngx_http_slidewin_redis_arg_evalsha(&cmd, redis, script);
+        }
+
+        ngx_http_slidewin_redis_arg_count(&cmd, call->n);
+        ngx_http_slidewin_redis_arg_keys(&cmd, redis, call);
+
+        if (script == NGX_HTTP_SLIDEWIN_REDIS_GIVE_BACK) {
+            ngx_http_slidewin_redis_arg_give_back(&cmd, call, rcall->number,
+                                                  now);
+        } else {
+            ngx_http_slidewin_redis_arg_take(&cmd, call, rcall->times,
+                                             rcall->number, now);
+        }
+    }
+
+    text->data = cmd.data;
+    text->len = cmd.pos - cmd.data;
+
+    return cmd.too_long ? NGX_ERROR : NGX_OK;
+}
+
+
+static ngx_http_slidewin_redis_script_e
+ngx_http_slidewin_redis_script(ngx_http_slidewin_redis_verb_e verb,
+    ngx_http_slidewin_call_t *call)
+{
+    if (verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_GIVE_BACK) {
+        return NGX_HTTP_SLIDEWIN_REDIS_GIVE_BACK;
+    }
+
+    if (call->n > 1) {
+        return NGX_HTTP_SLIDEWIN_REDIS_TAKE_ANY;
+    }
+
+    switch (call->claims[0]->rule.algorithm) {
+
+    case SW_LOG:
+        return NGX_HTTP_SLIDEWIN_REDIS_TAKE_LOG;
+
+    case SW_STRICT:
+        return NGX_HTTP_SLIDEWIN_REDIS_TAKE_STRICT;
+
+    default:
+        return NGX_HTTP_SLIDEWIN_REDIS_TAKE_PAIR;
+    }
+}
+
+
+/* as hiredis would, but without an allocation and a format for each */
+
+static void
+ngx_http_slidewin_redis_command_begin(ngx_http_slidewin_redis_command_t *cmd,
+    ngx_uint_t argc)
+{
+    static u_char  buffer[NGX_HTTP_SLIDEWIN_REDIS_COMMAND_MAX];
+
+    cmd->data = buffer;
+    cmd->pos = ngx_http_slidewin_redis_command_length(buffer, '*', argc);
+    cmd->last = buffer + NGX_HTTP_SLIDEWIN_REDIS_COMMAND_MAX;
+    cmd->too_long = 0;
+}
+
+
+static void
+ngx_http_slidewin_redis_arg(ngx_http_slidewin_redis_command_t *cmd,
+    const void *arg, size_t len)
+{
+    u_char  *p;
+
+    if ((size_t) (cmd->last - cmd->pos) < NGX_HTTP_SLIDEWIN_REDIS_ARG + len) {
+        cmd->too_long = 1;
+        return;
+    }
+
+    p = ngx_http_slidewin_redis_command_length(cmd->pos, '$', len);
+    p = ngx_cpymem(p, arg, len);
+
+    *p++ = CR;
+    *p++ = LF;
+
+    cmd->pos = p;
+}
+
+
+static u_char *
+ngx_http_slidewin_redis_command_length(u_char *p, u_char what, size_t n)
+{
+    *p++ = what;
+    p = ngx_http_slidewin_redis_command_number(p, n);
+
+    *p++ = CR;
+    *p++ = LF;
+
+    return p;
+}
+
+
+static u_char *
+ngx_http_slidewin_redis_command_number(u_char *p, size_t n)
+{
+    u_char  digits[NGX_SIZE_T_LEN], *digit;
+
+    digit = digits;
+
+    do {
+        *digit++ = (u_char) ('0' + n % 10);
+        n /= 10;
+    } while (n);
+
+    do {
+        *p++ = *--digit;
+    } while (digit != digits);
+
+    return p;
+}
+
+
+static void
+ngx_http_slidewin_redis_arg_evalsha(ngx_http_slidewin_redis_command_t *cmd,
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_redis_script_e script)
+{
+    cmd->pos = ngx_cpymem(cmd->pos, redis->evalsha[script],
+                          NGX_HTTP_SLIDEWIN_REDIS_EVALSHA_LEN);
+}
+
+
+static void
+ngx_http_slidewin_redis_arg_count(ngx_http_slidewin_redis_command_t *cmd,
+    ngx_uint_t n)
+{
+    u_char  text[NGX_SIZE_T_LEN];
+
+    ngx_http_slidewin_redis_arg(cmd, text,
+                  ngx_http_slidewin_redis_command_number(text, n) - text);
+}
+
+
+static void
+ngx_http_slidewin_redis_arg_keys(ngx_http_slidewin_redis_command_t *cmd,
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_call_t *call)
+{
+    char        text[NGX_HTTP_SLIDEWIN_REDIS_KEY];
+    ngx_uint_t  i;
+
+    for (i = 0; i < call->n; i++) {
+        ngx_http_slidewin_redis_arg(cmd, text,
+                  ngx_http_slidewin_redis_key(text, redis, call->claims[i]));
+    }
+}
+
+
+static size_t
+ngx_http_slidewin_redis_key(char *text, ngx_http_slidewin_redis_t *redis,
+    ngx_http_slidewin_claim_t *claim)
+{
+    return sw_key_redis(text, (char *) redis->prefix.data, redis->prefix.len,
+                        claim->key.data, claim->key.len,
+                        (char *) claim->name.data, claim->name.len,
+                        ngx_http_slidewin_digest);
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_redis_slot(ngx_http_slidewin_redis_t *redis,
+    ngx_http_slidewin_claim_t *claim)
+{
+    char  text[NGX_HTTP_SLIDEWIN_REDIS_KEY];
+
+    return sw_slot(text, ngx_http_slidewin_redis_key(text, redis, claim));
+}
+
+
+static void
+ngx_http_slidewin_redis_arg_take(ngx_http_slidewin_redis_command_t *cmd,
+    ngx_http_slidewin_call_t *call, ngx_uint_t times, int64_t number,
+    int64_t now)
+{
+    char                       *p;
+    char                        numbers[SW_PROTO_TAKE
+                                        + NGX_HTTP_SLIDEWIN_CLAIMS_MAX
+                                          * SW_PROTO_CLAIM];
+    ngx_uint_t                  i;
+    ngx_http_slidewin_claim_t  *claim;
+
+    p = sw_proto_put(numbers, number);
+    p = sw_proto_put(p, now);
+    p = sw_proto_put(p, (int64_t) times);
+
+    for (i = 0; i < call->n; i++) {
+        claim = call->claims[i];
+
+        p = sw_proto_put_rule(p, &claim->rule, claim->cost);
+        p = sw_proto_put(p, claim->dry_run);
+        p = sw_proto_put(p, claim->prefetch);
+    }
+
+    ngx_http_slidewin_redis_arg(cmd, numbers, p - numbers);
+}
+
+
+static void
+ngx_http_slidewin_redis_arg_give_back(ngx_http_slidewin_redis_command_t *cmd,
+    ngx_http_slidewin_call_t *call, int64_t number, int64_t now)
+{
+    char                       *p;
+    char                        numbers[SW_PROTO_GIVE_BACK
+                                        + NGX_HTTP_SLIDEWIN_CLAIMS_MAX
+                                          * SW_PROTO_CLAIM];
+    ngx_uint_t                  i;
+    ngx_http_slidewin_claim_t  *claim;
+
+    p = sw_proto_put(numbers, number);
+    p = sw_proto_put(p, now);
+
+    for (i = 0; i < call->n; i++) {
+        claim = call->claims[i];
+
+        p = sw_proto_put_rule(p, &claim->rule, claim->cost);
+        p = sw_proto_put(p, claim->verdict.stamp);
+    }
+
+    ngx_http_slidewin_redis_arg(cmd, numbers, p - numbers);
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_redis_error_is(redisReply *reply, const char *code)
+{
+    size_t  len;
+
+    len = ngx_strlen(code);
+
+    return reply->len >= len && ngx_strncmp(reply->str, code, len) == 0;
+}
+
+
+ngx_int_t
+ngx_http_slidewin_redis_read(ngx_http_slidewin_call_t *call, ngx_uint_t times,
+    int64_t number, redisReply *reply)
+{
+    char                              *p, *last;
+    size_t                             i, n;
+    ngx_uint_t                         k;
+    ngx_http_slidewin_claim_t         *claim;
+    ngx_http_slidewin_redis_answer_t  *answer;
+
+    if (reply->type != REDIS_REPLY_STRING
+        || reply->len < SW_PROTO_HEAD
+        || sw_proto_get(reply->str) != number)
+    {
+        return NGX_ERROR;
+    }
+
+    if (call == NULL) {
+        return NGX_OK;
+    }
+
+    ngx_http_slidewin_redis_now = sw_proto_get(reply->str + SW_PROTO_NUMBER);
+    p = reply->str + SW_PROTO_HEAD;
+    last = reply->str + reply->len;
+
+    for (k = 0; k < call->n; k++) {
+        claim = call->claims[k];
+        answer = &ngx_http_slidewin_redis_answers[k];
+        n = sw_proto_numbers(&claim->rule);
+
+        if ((size_t) (last - p) < n * SW_PROTO_NUMBER) {
+            return NGX_ERROR;
+        }
+
+        for (i = 0; i < n; i++) {
+            answer->numbers[i] = sw_proto_get(p);
+            p += SW_PROTO_NUMBER;
+        }
+
+        answer->asked.times = (int64_t) times;
+        answer->asked.cost = claim->cost;
+        answer->asked.prefetch = claim->prefetch;
+
+        if (sw_proto_read(answer->numbers, &claim->rule,
+                          ngx_http_slidewin_redis_now, &answer->asked,
+                          &answer->taken, &answer->last)
+            != SW_OK)
+        {
+            return NGX_DECLINED;
+        }
+    }
+
+    if (p != last) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_slidewin_redis_all_or_none(call, times) ? NGX_OK
+                                                            : NGX_DECLINED;
+}
+
+
+void
+ngx_http_slidewin_redis_verdicts(ngx_http_slidewin_call_t *call,
+    ngx_uint_t nth)
+{
+    ngx_uint_t                         k;
+    ngx_http_slidewin_claim_t         *claim;
+    ngx_http_slidewin_redis_answer_t  *answer;
+
+    for (k = 0; k < call->n; k++) {
+        claim = call->claims[k];
+        answer = &ngx_http_slidewin_redis_answers[k];
+
+        sw_proto_verdict(answer->numbers, &claim->rule,
+                         ngx_http_slidewin_redis_now, &answer->asked,
+                         &answer->taken, &answer->last, (int64_t) nth,
+                         &claim->verdict);
+
+        claim->counted = ((int64_t) nth <= answer->taken.counted);
+        claim->prefetch = answer->taken.prefetch;
+    }
+}
+
+
+/*
+ * What is admitted must be counted, or it would be admitted for ever: as
+ * ngx_http_slidewin_shm_decide() and take.lua have it.
+ */
+
+static ngx_uint_t
+ngx_http_slidewin_redis_all_or_none(ngx_http_slidewin_call_t *call,
+    ngx_uint_t times)
+{
+    int64_t                     admitted, rehearsed;
+    ngx_uint_t                  i;
+    sw_proto_taken_t           *taken;
+    ngx_http_slidewin_claim_t  *claim;
+
+    admitted = (int64_t) times;
+    rehearsed = admitted;
+
+    for (i = 0; i < call->n; i++) {
+        claim = call->claims[i];
+        taken = &ngx_http_slidewin_redis_answers[i].taken;
+
+        if (claim->dry_run) {
+            rehearsed = ngx_min(rehearsed, taken->admitted);
+
+        } else {
+            admitted = ngx_min(admitted, taken->admitted);
+        }
+    }
+
+    rehearsed = ngx_min(rehearsed, admitted);
+
+    for (i = 0; i < call->n; i++) {
+        claim = call->claims[i];
+        taken = &ngx_http_slidewin_redis_answers[i].taken;
+
+        if (claim->cost
+            && taken->counted != (claim->dry_run ? rehearsed : admitted))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}

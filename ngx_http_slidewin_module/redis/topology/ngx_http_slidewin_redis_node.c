@@ -1,0 +1,253 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+
+#include "ngx_http_slidewin_clock.h"
+#include "ngx_http_slidewin_redis_call.h"
+#include "ngx_http_slidewin_redis_cluster.h"
+#include "ngx_http_slidewin_redis_handshake.h"
+#include "ngx_http_slidewin_redis_node.h"
+
+
+/* changes to what was counted, which nobody waits for */
+#define NGX_HTTP_SLIDEWIN_REDIS_AMENDS_MAX  4096
+
+
+static void ngx_http_slidewin_redis_node_watching(ngx_event_t *ev);
+static void ngx_http_slidewin_redis_node_ready(
+    ngx_http_slidewin_redis_conn_t *c);
+static void ngx_http_slidewin_redis_node_down(
+    ngx_http_slidewin_redis_conn_t *c);
+
+
+void
+ngx_http_slidewin_redis_node_start(ngx_http_slidewin_redis_node_t *node,
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_redis_endpoint_t *place)
+{
+    ngx_queue_init(&node->waiting);
+
+    node->redis = redis;
+
+    node->conn.place = place;
+    node->conn.access = &redis->access;
+    node->conn.ready = ngx_http_slidewin_redis_node_ready;
+    node->conn.down = ngx_http_slidewin_redis_node_down;
+    node->conn.data = node;
+
+    node->watch.handler = ngx_http_slidewin_redis_node_watching;
+    node->watch.data = node;
+    node->watch.log = ngx_cycle->log;
+    node->watch.cancelable = 1;
+
+    ngx_http_slidewin_redis_conn_start(&node->conn);
+}
+
+
+void
+ngx_http_slidewin_redis_node_stop(ngx_http_slidewin_redis_node_t *node)
+{
+    ngx_http_slidewin_redis_conn_stop(&node->conn);
+
+    if (node->watch.timer_set) {
+        ngx_del_timer(&node->watch);
+    }
+}
+
+
+/*
+ * A connection that is being made is waited for unless it failed before.  One
+ * that failed before is asked by one at a time until it has answered.  What
+ * changes a count is no way to find out whether checks are answered.
+ */
+
+ngx_uint_t
+ngx_http_slidewin_redis_node_may_send(ngx_http_slidewin_redis_node_t *node,
+    ngx_uint_t check)
+{
+    if (node->conn.failed
+        && node->conn.state != NGX_HTTP_SLIDEWIN_REDIS_READY)
+    {
+        return 0;
+    }
+
+    if (!check) {
+        return node->breaker.state == SW_BREAKER_CLOSED
+               && node->amends < NGX_HTTP_SLIDEWIN_REDIS_AMENDS_MAX;
+    }
+
+    return !(node->conn.doubtful && node->calls)
+           && (node->breaker.state == SW_BREAKER_CLOSED
+               || sw_breaker_allows(&node->breaker,
+                                    ngx_http_slidewin_clock_ms()));
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_redis_node_usable(ngx_http_slidewin_redis_node_t *node)
+{
+    return node->breaker.state == SW_BREAKER_CLOSED
+           && (node->conn.state == NGX_HTTP_SLIDEWIN_REDIS_READY
+               || !node->conn.failed);
+}
+
+
+static void
+ngx_http_slidewin_redis_node_ready(ngx_http_slidewin_redis_conn_t *c)
+{
+    ngx_http_slidewin_redis_node_t  *node;
+
+    node = c->data;
+
+    ngx_http_slidewin_redis_calls_send(node);
+
+    if (node->redis->cluster) {
+        ngx_http_slidewin_redis_cluster_ready(node->redis->cluster);
+    }
+}
+
+
+static void
+ngx_http_slidewin_redis_node_down(ngx_http_slidewin_redis_conn_t *c)
+{
+    ngx_http_slidewin_redis_node_t  *node;
+
+    node = c->data;
+
+    if (c->failed) {
+        ngx_http_slidewin_redis_calls_fail(node);
+    }
+
+    if (node->redis->cluster) {
+        ngx_http_slidewin_redis_cluster_down(node->redis->cluster);
+    }
+}
+
+
+/* a probe that will not be answered makes room for the next one */
+
+void
+ngx_http_slidewin_redis_node_probe_lost(ngx_http_slidewin_redis_node_t *node)
+{
+    if (node->breaker.state == SW_BREAKER_PROBING) {
+        (void) sw_breaker_failure(&node->breaker,
+                                  ngx_http_slidewin_clock_ms(),
+                                  (uint32_t) ngx_random());
+    }
+}
+
+
+void
+ngx_http_slidewin_redis_node_failure(ngx_http_slidewin_redis_node_t *node,
+    const char *reason, size_t len)
+{
+    int64_t  now;
+
+    now = ngx_http_slidewin_clock_ms();
+    len = ngx_min(ngx_http_slidewin_redis_error_printable(reason, len), 128);
+
+    if (node->breaker.failures == 0 && node->logged != ngx_time()) {
+        node->logged = ngx_time();
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "slidewin redis %V failed: \"%*s\"",
+                      &node->conn.place->name, len, reason);
+    }
+
+    if (sw_breaker_failure(&node->breaker, now, (uint32_t) ngx_random())) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "slidewin redis %V is not asked for a while, it failed "
+                      "%d times in a row: \"%*s\"", &node->conn.place->name,
+                      node->breaker.failures, len, reason);
+
+        /* nobody waits for one that is not asked */
+
+        ngx_http_slidewin_redis_calls_fail(node);
+    }
+}
+
+
+void
+ngx_http_slidewin_redis_node_success(ngx_http_slidewin_redis_node_t *node)
+{
+    node->worked++;
+
+    ngx_http_slidewin_redis_conn_healthy(&node->conn);
+
+    if (sw_breaker_success(&node->breaker)) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "slidewin redis %V is asked again",
+                      &node->conn.place->name);
+    }
+}
+
+
+/* what was answered to other commands does not show that calls are */
+
+ngx_int_t
+ngx_http_slidewin_redis_node_watch(ngx_http_slidewin_redis_node_t *node,
+    int64_t sent_at)
+{
+    int64_t  left;
+
+    left = ngx_max(sent_at, node->answered)
+           + (int64_t) node->redis->timeout * 1000
+           - ngx_http_slidewin_clock_us();
+
+    if (left <= 0) {
+        ngx_http_slidewin_redis_node_timed_out(node);
+        return NGX_DECLINED;
+    }
+
+    node->watched = ngx_max(node->watched, sent_at);
+
+    if (!node->watch.timer_set) {
+        ngx_add_timer(&node->watch, (ngx_msec_t) (left / 1000) + 1);
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_slidewin_redis_node_watching(ngx_event_t *ev)
+{
+    ngx_http_slidewin_redis_node_t  *node;
+
+    node = ev->data;
+
+    ngx_http_slidewin_redis_conn_read(&node->conn);
+
+    if (node->late) {
+        (void) ngx_http_slidewin_redis_node_watch(node, node->watched);
+    }
+}
+
+
+void
+ngx_http_slidewin_redis_node_timed_out(ngx_http_slidewin_redis_node_t *node)
+{
+    node->conn.failed = 1;
+    node->conn.doubtful = 1;
+
+    ngx_http_slidewin_redis_conn_drop(&node->conn,
+                                      "no answer within the timeout");
+}
+
+
+/* once a second: it may be so for every request */
+
+void
+ngx_http_slidewin_redis_node_log_error(ngx_http_slidewin_redis_node_t *node,
+    const char *what, const char *reason, size_t len)
+{
+    if (node->logged == ngx_time()) {
+        return;
+    }
+
+    node->logged = ngx_time();
+    len = ngx_min(ngx_http_slidewin_redis_error_printable(reason, len), 128);
+
+    ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                  "slidewin redis %V %s: \"%*s\"", &node->conn.place->name,
+                  what, len, reason);
+}

@@ -1,0 +1,387 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "ngx_http_slidewin_claim.h"
+#include "sw_parse.h"
+
+
+/* between two lines on what is bad in a zone: clients may choose it */
+#define NGX_HTTP_SLIDEWIN_CLAIM_PERIOD  1000    /* ms */
+
+
+static ngx_http_slidewin_entry_t *ngx_http_slidewin_claim_room(
+    ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx, ngx_uint_t n);
+static ngx_uint_t ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry);
+static ngx_int_t ngx_http_slidewin_claim_applies(ngx_http_request_t *r,
+    ngx_http_slidewin_limit_t *limit);
+static ngx_int_t ngx_http_slidewin_claim_limit(ngx_http_request_t *r,
+    ngx_http_slidewin_limit_t *limit, ngx_http_slidewin_entry_t *entry);
+static ngx_int_t ngx_http_slidewin_claim_key(ngx_http_request_t *r,
+    ngx_http_slidewin_policy_t *policy, ngx_str_t *key);
+static ngx_int_t ngx_http_slidewin_claim_rate(ngx_http_request_t *r,
+    ngx_http_slidewin_policy_t *policy, sw_rule_t *rule);
+static ngx_int_t ngx_http_slidewin_claim_cost(ngx_http_request_t *r,
+    ngx_http_slidewin_limit_t *limit, ngx_http_slidewin_claim_t *claim);
+static void ngx_http_slidewin_claim_bad(ngx_http_request_t *r,
+    ngx_http_slidewin_policy_t *policy, const char *fmt, ngx_str_t *value,
+    const char *error);
+static void ngx_http_slidewin_make_printable(ngx_str_t *value);
+
+
+ngx_int_t
+ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_loc_conf_t *slcf)
+{
+    ngx_int_t                    rc;
+    ngx_uint_t                   i, n;
+    ngx_http_slidewin_entry_t   *entry, **last;
+    ngx_http_slidewin_limit_t  **limits;
+
+    limits = slcf->limits->elts;
+    n = slcf->limits->nelts;
+
+    for (last = &ctx->entries; *last; last = &(*last)->next) { /* void */ }
+
+    ctx->pass = last;
+    ctx->undecided = 0;
+
+    entry = ctx->spare;
+    ctx->spare = NULL;
+
+    if (entry == NULL) {
+        entry = ngx_http_slidewin_claim_room(r, ctx, n);
+        if (entry == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    for (i = 0; i < n; i++) {
+
+        rc = ngx_http_slidewin_claim_limit(r, limits[i], entry);
+
+        if (rc == NGX_DECLINED) {
+            continue;
+        }
+
+        if (rc != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        entry->claim.dry_run = limits[i]->dry_run || slcf->dry_run;
+
+        if (ctx->pass == &ctx->entries
+            || ngx_http_slidewin_claim_again(ctx, entry))
+        {
+            ctx->undecided++;
+        }
+
+        *last = entry;
+        last = &entry->next;
+        entry++;
+    }
+
+    return ctx->undecided ? NGX_OK : NGX_DECLINED;
+}
+
+
+static ngx_http_slidewin_entry_t *
+ngx_http_slidewin_claim_room(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx, ngx_uint_t n)
+{
+    ngx_http_slidewin_entry_t  *entries;
+
+    entries = ngx_pcalloc(r->pool,
+                          n * (sizeof(ngx_http_slidewin_entry_t)
+                               + sizeof(ngx_http_slidewin_claim_t *)));
+    if (entries == NULL) {
+        return NULL;
+    }
+
+    ctx->call.claims = (ngx_http_slidewin_claim_t **) &entries[n];
+
+    return entries;
+}
+
+
+/*
+ * Whether there is anything to ask for.  If the policy has met the request in
+ * an earlier pass, the stricter of both applies: enforced rather than a dry
+ * run, the greater cost, of which only the rest is taken.  What a dry run did
+ * not count, or counted for another client, is nothing to one that is enforced.
+ */
+
+static ngx_uint_t
+ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry)
+{
+    int64_t                     taken;
+    ngx_uint_t                  met;
+    ngx_http_slidewin_claim_t  *claim, *before;
+    ngx_http_slidewin_entry_t  *other;
+
+    met = 0;
+    taken = 0;
+    claim = &entry->claim;
+
+    for (other = ctx->entries; other != *ctx->pass; other = other->next) {
+
+        if (other->policy != entry->policy) {
+            continue;
+        }
+
+        /* its rate or its cost was bad, and nothing was asked for */
+
+        if (other->rate == 0) {
+            continue;
+        }
+
+        before = &other->claim;
+
+        if (before->dry_run && !claim->dry_run
+            && (!before->counted
+                || !ngx_http_slidewin_same_client(other, entry)))
+        {
+            continue;
+        }
+
+        met = 1;
+        taken += before->cost;
+    }
+
+    /* a rate or a cost that is bad, or never passes, is told as it is */
+
+    if (!met || entry->rate == 0 || entry->cost > entry->rate) {
+        return 1;
+    }
+
+    if (entry->cost > taken) {
+        claim->cost = entry->cost - taken;
+        return 1;
+    }
+
+    claim->cost = 0;
+    claim->verdict.admitted = 1;
+    entry->decided = 1;
+    entry->shadowed = 1;
+
+    return 0;
+}
+
+
+/* if=, as access_log has it: empty or "0" exempts, here and now */
+
+static ngx_int_t
+ngx_http_slidewin_claim_applies(ngx_http_request_t *r,
+    ngx_http_slidewin_limit_t *limit)
+{
+    ngx_str_t  value;
+
+    if (limit->condition == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_complex_value(r, limit->condition, &value) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (value.len == 0 || (value.len == 1 && value.data[0] == '0')) {
+        return NGX_DECLINED;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_slidewin_claim_limit(ngx_http_request_t *r,
+    ngx_http_slidewin_limit_t *limit, ngx_http_slidewin_entry_t *entry)
+{
+    ngx_int_t                    rc;
+    ngx_http_slidewin_policy_t  *policy;
+
+    rc = ngx_http_slidewin_claim_applies(r, limit);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    policy = limit->policy;
+
+    if (ngx_http_slidewin_claim_key(r, policy, &entry->claim.key) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (entry->claim.key.len == 0) {
+        return NGX_DECLINED;
+    }
+
+    entry->limit = limit;
+    entry->policy = policy;
+    entry->claim.zone = policy->zone;
+    entry->claim.name = policy->name;
+
+    if (ngx_http_slidewin_claim_rate(r, policy, &entry->claim.rule) != NGX_OK
+        || ngx_http_slidewin_claim_cost(r, limit, &entry->claim) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    entry->rate = entry->claim.rule.limit;
+    entry->cost = entry->claim.cost;
+
+    return NGX_OK;
+}
+
+
+/* the value of a variable outlives the request's claims: it is not copied */
+
+static ngx_int_t
+ngx_http_slidewin_claim_key(ngx_http_request_t *r,
+    ngx_http_slidewin_policy_t *policy, ngx_str_t *key)
+{
+    ngx_http_variable_value_t  *vv;
+
+    if (policy->variable == NGX_ERROR) {
+        return ngx_http_complex_value(r, &policy->key, key);
+    }
+
+    vv = ngx_http_get_flushed_variable(r, policy->variable);
+
+    if (vv && !vv->not_found) {
+        key->len = vv->len;
+        key->data = vv->data;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_slidewin_claim_rate(ngx_http_request_t *r,
+    ngx_http_slidewin_policy_t *policy, sw_rule_t *rule)
+{
+    ngx_str_t    value;
+    const char  *error;
+
+    *rule = policy->rule;
+
+    if (policy->rate == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_complex_value(r, policy->rate, &value) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    error = "it must be <count>r/<period>";
+
+    if (sw_parse_rate((char *) value.data, value.len, &rule->limit,
+                      &rule->window)
+        == SW_OK)
+    {
+        rule->slices = ngx_min(rule->slices, rule->window);
+        error = sw_rule_error(rule);
+    }
+
+    if (error) {
+        rule->limit = 0;
+
+        ngx_http_slidewin_claim_bad(r, policy,
+                                    "invalid rate \"%V\" of slidewin zone "
+                                    "\"%V\", %s%*s",
+                                    &value, error);
+    }
+
+    return NGX_OK;
+}
+
+
+/* a cost that is none leaves nothing to ask, as a rate that is none does */
+
+static ngx_int_t
+ngx_http_slidewin_claim_cost(ngx_http_request_t *r,
+    ngx_http_slidewin_limit_t *limit, ngx_http_slidewin_claim_t *claim)
+{
+    ngx_str_t  value;
+
+    claim->cost = limit->cost;
+
+    if (limit->cost_value == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_complex_value(r, limit->cost_value, &value) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (sw_parse_cost((char *) value.data, value.len, &claim->cost)
+        != SW_OK)
+    {
+        claim->rule.limit = 0;
+
+        ngx_http_slidewin_claim_bad(r, limit->policy,
+                                    "invalid cost \"%V\" for slidewin zone "
+                                    "\"%V\", %s%*s",
+                                    &value, "it must be a whole number");
+    }
+
+    return NGX_OK;
+}
+
+
+/* a client that sends them without end does not fill the log */
+
+static void
+ngx_http_slidewin_claim_bad(ngx_http_request_t *r,
+    ngx_http_slidewin_policy_t *policy, const char *fmt, ngx_str_t *value,
+    const char *error)
+{
+    u_char      *p;
+    ngx_msec_t   gone;
+    ngx_uint_t   level;
+    u_char       more[sizeof(",  more like it in the last ms")
+                      + NGX_INT_T_LEN + NGX_TIME_T_LEN];
+
+    p = more;
+    level = NGX_LOG_ERR;
+    gone = ngx_current_msec - policy->bad_told;
+
+    if (gone < NGX_HTTP_SLIDEWIN_CLAIM_PERIOD) {
+        policy->bad_left++;
+        level = NGX_LOG_DEBUG;
+
+    } else {
+        if (policy->bad_left) {
+            p = ngx_sprintf(more, ", %ui more like it in the last %Mms",
+                            policy->bad_left, gone);
+        }
+
+        policy->bad_told = ngx_current_msec;
+        policy->bad_left = 0;
+    }
+
+    ngx_http_slidewin_make_printable(value);
+
+    ngx_log_error(level, r->connection->log, 0, fmt, value, &policy->name,
+                  error, (size_t) (p - more), more);
+}
+
+
+/* what a client sent must not make up lines in the log */
+
+static void
+ngx_http_slidewin_make_printable(ngx_str_t *value)
+{
+    size_t  i;
+
+    for (i = 0; i < value->len && i < 64; i++) {
+        if (value->data[i] < ' ' || value->data[i] > '~') {
+            break;
+        }
+    }
+
+    value->len = i;
+}

@@ -1,0 +1,159 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "ngx_http_slidewin_ctx.h"
+#include "ngx_http_slidewin_delay.h"
+#include "ngx_http_slidewin_module.h"
+#include "ngx_http_slidewin_refund.h"
+
+
+static void ngx_http_slidewin_ctx_cleanup(void *data);
+
+
+ngx_http_slidewin_ctx_t *
+ngx_http_slidewin_ctx_find(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t       *cln;
+    ngx_http_slidewin_ctx_t  *ctx;
+
+    r = r->main;
+    ctx = ngx_http_get_module_ctx(r, ngx_http_slidewin_module);
+
+    if (ctx || (!r->internal && !r->filter_finalize)) {
+        return ctx;
+    }
+
+    /* an internal redirect cleared the contexts, the cleanup still has it */
+
+    for (cln = r->pool->cleanup; cln; cln = cln->next) {
+        if (cln->handler == ngx_http_slidewin_ctx_cleanup) {
+            ctx = cln->data;
+            ngx_http_set_ctx(r, ctx, ngx_http_slidewin_module);
+            return ctx;
+        }
+    }
+
+    return NULL;
+}
+
+
+ngx_http_slidewin_ctx_t *
+ngx_http_slidewin_ctx_create(ngx_http_request_t *r, ngx_uint_t n)
+{
+    size_t                    size;
+    ngx_pool_cleanup_t       *cln;
+    ngx_http_slidewin_ctx_t  *ctx;
+
+    size = sizeof(ngx_http_slidewin_ctx_t)
+           + n * (sizeof(ngx_http_slidewin_entry_t)
+                  + sizeof(ngx_http_slidewin_claim_t *));
+
+    cln = ngx_pool_cleanup_add(r->pool, size);
+    if (cln == NULL) {
+        return NULL;
+    }
+
+    ctx = cln->data;
+    ngx_memzero(ctx, size);
+
+    ctx->request = r;
+    ctx->pass = &ctx->entries;
+    ctx->spare = (ngx_http_slidewin_entry_t *) &ctx[1];
+    ctx->call.claims = (ngx_http_slidewin_claim_t **) &ctx->spare[n];
+
+    cln->handler = ngx_http_slidewin_ctx_cleanup;
+    ngx_http_set_ctx(r, ctx, ngx_http_slidewin_module);
+
+    return ctx;
+}
+
+
+/* the client may have left while it was made to wait */
+
+static void
+ngx_http_slidewin_ctx_cleanup(void *data)
+{
+    ngx_http_slidewin_ctx_cancel(data);
+}
+
+
+void
+ngx_http_slidewin_ctx_cancel(ngx_http_slidewin_ctx_t *ctx)
+{
+    ngx_http_slidewin_entry_t  *entry;
+
+    if (ctx->waiting) {
+
+        for (entry = *ctx->pass; entry; entry = entry->next) {
+            if (entry->limit->count
+                && !sw_statuses_have(entry->limit->count,
+                                     NGX_HTTP_CLIENT_CLOSED_REQUEST))
+            {
+                entry->claim.unwanted = 1;
+            }
+        }
+
+        ngx_http_slidewin_abandon(ctx->waiting, &ctx->call);
+        ctx->waiting = NULL;
+        ctx->peeking = 0;
+    }
+
+    ngx_http_slidewin_delay_cancel(ctx);
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_entry_known(ngx_http_slidewin_entry_t *entry)
+{
+    return entry->decided && !entry->shadowed
+           && entry->source != NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN
+           && entry->source != NGX_HTTP_SLIDEWIN_SOURCE_FAIL_CLOSED;
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_same_client(ngx_http_slidewin_entry_t *one,
+    ngx_http_slidewin_entry_t *two)
+{
+    ngx_str_t  *k1, *k2;
+
+    k1 = &one->claim.key;
+    k2 = &two->claim.key;
+
+    return k1->len == k2->len && ngx_memcmp(k1->data, k2->data, k1->len) == 0;
+}
+
+
+sw_verdict_t *
+ngx_http_slidewin_entry_verdict(ngx_http_slidewin_entry_t *entry)
+{
+    sw_verdict_complete(&entry->claim.verdict, &entry->claim.rule);
+
+    return &entry->claim.verdict;
+}
+
+
+/* a crowd that was refused together is not to come back together */
+
+int64_t
+ngx_http_slidewin_retry_after(ngx_http_slidewin_ctx_t *ctx)
+{
+    sw_verdict_t  *verdict;
+
+    verdict = ngx_http_slidewin_entry_verdict(ctx->decider);
+
+    if (verdict->admitted || verdict->retry == SW_NEVER) {
+        return SW_NEVER;
+    }
+
+    return ngx_http_slidewin_seconds(verdict->retry + ctx->jitter);
+}
+
+
+int64_t
+ngx_http_slidewin_seconds(int64_t ms)
+{
+    return (ms + 999) / 1000;
+}

@@ -1,0 +1,346 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "ngx_http_slidewin_headers.h"
+#include "ngx_http_slidewin_outcome.h"
+
+
+/* RFC 9651: an integer of a structured field has at most 15 digits */
+#define NGX_HTTP_SLIDEWIN_INTEGER_MAX  999999999999999LL
+
+
+static ngx_int_t ngx_http_slidewin_header_filter(ngx_http_request_t *r);
+static ngx_int_t ngx_http_slidewin_header_ietf(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx);
+static ngx_int_t ngx_http_slidewin_header_legacy(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx);
+static ngx_uint_t ngx_http_slidewin_header_shows(
+    ngx_http_slidewin_entry_t *entry);
+static int64_t ngx_http_slidewin_header_integer(int64_t value);
+static ngx_int_t ngx_http_slidewin_header_number(ngx_http_request_t *r,
+    char *name, int64_t value);
+static ngx_int_t ngx_http_slidewin_header_add(ngx_http_request_t *r,
+    char *name, ngx_str_t *value);
+static ngx_table_elt_t *ngx_http_slidewin_header_clear(ngx_http_request_t *r,
+    char *name);
+
+
+static ngx_http_output_header_filter_pt  ngx_http_next_header_filter;
+
+
+static ngx_int_t
+ngx_http_slidewin_header_filter(ngx_http_request_t *r)
+{
+    int64_t                   retry;
+    ngx_int_t                 rc;
+    ngx_http_slidewin_ctx_t  *ctx;
+
+    static ngx_str_t  no_store = ngx_string("no-store");
+
+    if (r != r->main) {
+        return ngx_http_next_header_filter(r);
+    }
+
+    ctx = ngx_http_slidewin_ctx_find(r);
+
+    if (ctx == NULL || ctx->decider == NULL) {
+        return ngx_http_next_header_filter(r);
+    }
+
+    /* RFC 6585: a rejection is not for the next one who asks a cache */
+
+    if (ctx->refused
+        && ngx_http_slidewin_header_add(r, "Cache-Control", &no_store)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (ctx->status == NGX_HTTP_SLIDEWIN_REJECTED) {
+        retry = ngx_http_slidewin_retry_after(ctx);
+
+        if (retry == SW_NEVER) {
+            (void) ngx_http_slidewin_header_clear(r, "Retry-After");
+
+        } else if (ngx_http_slidewin_header_number(r, "Retry-After", retry)
+                   != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    if ((ctx->headers & NGX_HTTP_SLIDEWIN_HEADERS_IETF)
+        && ngx_http_slidewin_header_ietf(r, ctx) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if ((ctx->headers & (NGX_HTTP_SLIDEWIN_HEADERS_LEGACY_DELTA
+                         |NGX_HTTP_SLIDEWIN_HEADERS_LEGACY_EPOCH))
+        && ngx_http_slidewin_header_legacy(r, ctx) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    rc = ngx_http_next_header_filter(r);
+
+    /* a range becomes one in the next; a post_action's status is for nobody */
+
+    if (!r->post_action) {
+        ctx->answered = r->headers_out.status;
+    }
+
+    return rc;
+}
+
+
+/*
+ * RateLimit-Policy: "login";q=5;w=60, "api";q=1000;w=3600
+ * RateLimit: "login";r=4;t=60, "api";r=999;t=3600
+ *
+ * t is the time for which no more than r is to be had: until more comes back.
+ */
+
+static ngx_int_t
+ngx_http_slidewin_header_ietf(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx)
+{
+    size_t                      len;
+    ngx_str_t                   policy, limit;
+    sw_rule_t                  *limits;
+    sw_verdict_t               *verdict;
+    ngx_http_slidewin_entry_t  *entry;
+
+    len = 0;
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+        len += entry->policy->name.len
+               + sizeof(", \"\";q=;w=") - 1 + 2 * NGX_INT64_LEN;
+    }
+
+    policy.data = ngx_pnalloc(r->pool, 2 * len);
+    if (policy.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    limit.data = policy.data + len;
+    policy.len = 0;
+    limit.len = 0;
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+
+        if (!ngx_http_slidewin_header_shows(entry)) {
+            continue;
+        }
+
+        limits = &entry->claim.rule;
+        verdict = ngx_http_slidewin_entry_verdict(entry);
+
+        policy.len = ngx_sprintf(policy.data + policy.len, "%s\"%V\";q=%L",
+                                 policy.len ? ", " : "",
+                                 &entry->policy->name,
+                                 ngx_http_slidewin_header_integer(
+                                                         limits->limit))
+                     - policy.data;
+
+        /* whole seconds, and a shorter window has none */
+
+        if (limits->window >= 1000) {
+            policy.len = ngx_sprintf(policy.data + policy.len, ";w=%L",
+                                     ngx_http_slidewin_seconds(limits->window))
+                         - policy.data;
+        }
+
+        limit.len = ngx_sprintf(limit.data + limit.len, "%s\"%V\";r=%L;t=%L",
+                                limit.len ? ", " : "", &entry->policy->name,
+                                ngx_http_slidewin_header_integer(
+                                                        verdict->remaining),
+                                ngx_http_slidewin_seconds(verdict->more))
+                    - limit.data;
+    }
+
+    if (policy.len == 0) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_slidewin_header_add(r, "RateLimit-Policy", &policy)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_slidewin_header_add(r, "RateLimit", &limit);
+}
+
+
+/*
+ * Of the one limit that speaks for the request.  Clients wait for the reset:
+ * after a rejection it is what Retry-After says, whoever rejected.
+ */
+
+static ngx_int_t
+ngx_http_slidewin_header_legacy(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx)
+{
+    int64_t                     reset;
+    sw_verdict_t               *verdict;
+    ngx_http_slidewin_entry_t  *entry, *speaker;
+
+    speaker = NULL;
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+        if (ngx_http_slidewin_header_shows(entry)
+            && (speaker == NULL
+                || ngx_http_slidewin_outcome_precedes(entry, speaker)))
+        {
+            speaker = entry;
+        }
+    }
+
+    if (speaker == NULL) {
+        return NGX_OK;
+    }
+
+    verdict = ngx_http_slidewin_entry_verdict(speaker);
+
+    reset = (ctx->status == NGX_HTTP_SLIDEWIN_REJECTED)
+                ? ngx_http_slidewin_retry_after(ctx) : SW_NEVER;
+
+    /* more comes no later than all of it, which may be there already */
+
+    if (reset == SW_NEVER) {
+        reset = ngx_http_slidewin_seconds(ngx_min(verdict->more,
+                                                  verdict->reset));
+    }
+
+    if (ctx->headers & NGX_HTTP_SLIDEWIN_HEADERS_LEGACY_EPOCH) {
+        reset += ngx_time();
+    }
+
+    if (ngx_http_slidewin_header_number(r, "X-RateLimit-Limit",
+                                        speaker->claim.rule.limit)
+        != NGX_OK
+        || ngx_http_slidewin_header_number(r, "X-RateLimit-Remaining",
+                                           verdict->remaining)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_slidewin_header_number(r, "X-RateLimit-Reset", reset);
+}
+
+
+/* a client that is told of a dry run slows down for nothing */
+
+static ngx_uint_t
+ngx_http_slidewin_header_shows(ngx_http_slidewin_entry_t *entry)
+{
+    return ngx_http_slidewin_entry_known(entry) && !entry->claim.dry_run
+           && !entry->limit->hidden;
+}
+
+
+/* times need no such care: no window has more than seven digits */
+
+static int64_t
+ngx_http_slidewin_header_integer(int64_t value)
+{
+    return ngx_min(value, NGX_HTTP_SLIDEWIN_INTEGER_MAX);
+}
+
+
+static ngx_int_t
+ngx_http_slidewin_header_number(ngx_http_request_t *r, char *name,
+    int64_t value)
+{
+    ngx_str_t  text;
+
+    text.data = ngx_pnalloc(r->pool, NGX_INT64_LEN);
+    if (text.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    text.len = ngx_sprintf(text.data, "%L", value) - text.data;
+
+    return ngx_http_slidewin_header_add(r, name, &text);
+}
+
+
+static ngx_int_t
+ngx_http_slidewin_header_add(ngx_http_request_t *r, char *name,
+    ngx_str_t *value)
+{
+    ngx_table_elt_t  *h;
+
+    h = ngx_http_slidewin_header_clear(r, name);
+
+    if (h == NULL) {
+        h = ngx_list_push(&r->headers_out.headers);
+        if (h == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    h->hash = 1;
+    h->key.len = ngx_strlen(name);
+    h->key.data = (u_char *) name;
+    h->value = *value;
+
+#if (nginx_version >= 1023000)
+    h->next = NULL;
+#endif
+
+    return NGX_OK;
+}
+
+
+/*
+ * An upstream may have sent the field, once or more often, and a filter behind
+ * this one may start the header again with ours in it: all of them go.  Returns
+ * the first, for ours to stand in its place: what headers_out itself points to,
+ * as it does to Cache-Control, is ours then.
+ */
+
+static ngx_table_elt_t *
+ngx_http_slidewin_header_clear(ngx_http_request_t *r, char *name)
+{
+    size_t            len;
+    ngx_uint_t        i;
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *h, *first;
+
+    first = NULL;
+    len = ngx_strlen(name);
+
+    for (part = &r->headers_out.headers.part; part; part = part->next) {
+        h = part->elts;
+
+        for (i = 0; i < part->nelts; i++) {
+
+            if (h[i].key.len != len
+                || ngx_strncasecmp(h[i].key.data, (u_char *) name, len) != 0)
+            {
+                continue;
+            }
+
+            h[i].hash = 0;
+
+            if (first == NULL) {
+                first = &h[i];
+            }
+        }
+    }
+
+    return first;
+}
+
+
+void
+ngx_http_slidewin_headers_init(void)
+{
+    ngx_http_next_header_filter = ngx_http_top_header_filter;
+    ngx_http_top_header_filter = ngx_http_slidewin_header_filter;
+}

@@ -1,0 +1,239 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "ngx_http_slidewin_cache.h"
+#include "ngx_http_slidewin_delay.h"
+#include "ngx_http_slidewin_outcome.h"
+#include "ngx_http_slidewin_report.h"
+
+
+static ngx_http_slidewin_status_e ngx_http_slidewin_entry_status(
+    ngx_http_slidewin_entry_t *entry);
+static void ngx_http_slidewin_shadow(ngx_http_slidewin_ctx_t *ctx);
+static void ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx);
+
+
+ngx_int_t
+ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_loc_conf_t *slcf)
+{
+    ngx_uint_t                  status, rehearsed;
+    ngx_http_slidewin_entry_t  *entry;
+
+    rehearsed = 1;
+    ctx->undecided = 0;
+    ctx->decider = NULL;
+    ctx->status = NGX_HTTP_SLIDEWIN_BYPASSED;
+
+    if (ctx->pass != &ctx->entries) {
+        ngx_http_slidewin_shadow(ctx);
+    }
+
+    for (entry = ctx->entries; entry; entry = entry->next) {
+
+        if (!entry->decided) {
+            continue;
+        }
+
+        if (entry->claim.dry_run && !entry->claim.verdict.admitted) {
+            rehearsed = 0;
+        }
+
+        if (entry->shadowed) {
+            continue;
+        }
+
+        if (ctx->decider == NULL
+            || ngx_http_slidewin_outcome_precedes(entry, ctx->decider))
+        {
+            ctx->decider = entry;
+            ctx->status = ngx_http_slidewin_entry_status(entry);
+        }
+    }
+
+    /*
+     * A rejected request is not counted by the pass that rejects it.  One that
+     * a dry run would reject is not counted by the dry run.
+     */
+
+    if (ctx->refused || !rehearsed) {
+        ngx_http_slidewin_outcome_refund(ctx, ctx->refused);
+    }
+
+    ngx_http_slidewin_delay_cancel(ctx);
+
+    if (ctx->refused && slcf->retry_jitter) {
+        ctx->jitter = ngx_random() % (slcf->retry_jitter + 1);
+    }
+
+    ngx_http_slidewin_outcome_log(r, ctx);
+
+    /* on allow never NGX_OK: "satisfy any" would take it for a password */
+
+    if (!ctx->refused) {
+        return NGX_DECLINED;
+    }
+
+    status = (ctx->status == NGX_HTTP_SLIDEWIN_ERROR_REJECTED)
+                 ? NGX_HTTP_SERVICE_UNAVAILABLE
+                 : slcf->status;
+
+    /* not by the return code: "satisfy any" would let 401 and 403 pass */
+
+    ngx_http_finalize_request(r, status);
+
+    return NGX_DONE;
+}
+
+
+static ngx_http_slidewin_status_e
+ngx_http_slidewin_entry_status(ngx_http_slidewin_entry_t *entry)
+{
+    switch (entry->source) {
+
+    case NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN:
+        return NGX_HTTP_SLIDEWIN_ERROR_PASSED;
+
+    case NGX_HTTP_SLIDEWIN_SOURCE_FAIL_CLOSED:
+        return entry->claim.dry_run ? NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN
+                                    : NGX_HTTP_SLIDEWIN_ERROR_REJECTED;
+
+    default:
+        break;
+    }
+
+    if (entry->claim.verdict.admitted) {
+        return entry->delayed ? NGX_HTTP_SLIDEWIN_DELAYED
+                              : NGX_HTTP_SLIDEWIN_PASSED;
+    }
+
+    return entry->claim.dry_run ? NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN
+                                : NGX_HTTP_SLIDEWIN_REJECTED;
+}
+
+
+/*
+ * The graver outcome; of two rejections the longer, since both must end; of
+ * two passes the one that is nearer to its end.
+ */
+
+ngx_uint_t
+ngx_http_slidewin_outcome_precedes(ngx_http_slidewin_entry_t *one,
+    ngx_http_slidewin_entry_t *two)
+{
+    sw_verdict_t                *v1, *v2;
+    ngx_http_slidewin_status_e   s1, s2;
+
+    s1 = ngx_http_slidewin_entry_status(one);
+    s2 = ngx_http_slidewin_entry_status(two);
+
+    if (s1 != s2) {
+        return s1 > s2;
+    }
+
+    v1 = ngx_http_slidewin_entry_verdict(one);
+    v2 = ngx_http_slidewin_entry_verdict(two);
+
+    if (v1->admitted) {
+        return v1->remaining < v2->remaining;
+    }
+
+    if (v1->retry == SW_NEVER || v2->retry == SW_NEVER) {
+        return v2->retry != SW_NEVER;
+    }
+
+    return v1->retry > v2->retry;
+}
+
+
+/*
+ * Of a policy that has met the request before, the last answer is told, but not
+ * that of a dry run in the place of one that is enforced.
+ */
+
+static void
+ngx_http_slidewin_shadow(ngx_http_slidewin_ctx_t *ctx)
+{
+    ngx_http_slidewin_entry_t  *entry, *before;
+
+    for (entry = *ctx->pass; entry; entry = entry->next) {
+
+        if (!entry->decided || entry->shadowed) {
+            continue;
+        }
+
+        for (before = ctx->entries;
+             before != *ctx->pass;
+             before = before->next)
+        {
+            if (before->policy == entry->policy
+                && (before->claim.dry_run || !entry->claim.dry_run))
+            {
+                before->shadowed = 1;
+            }
+        }
+    }
+}
+
+
+void
+ngx_http_slidewin_outcome_refund(ngx_http_slidewin_ctx_t *ctx, ngx_uint_t all)
+{
+    sw_verdict_t               *verdict;
+    ngx_http_slidewin_claim_t  *claim;
+    ngx_http_slidewin_entry_t  *entry;
+
+    for (entry = *ctx->pass; entry; entry = entry->next) {
+        claim = &entry->claim;
+
+        if (!claim->counted || !(all || claim->dry_run)) {
+            continue;
+        }
+
+        ngx_http_slidewin_cache_refund(entry);
+
+        verdict = ngx_http_slidewin_entry_verdict(entry);
+        verdict->remaining += claim->cost;
+        verdict->level -= claim->cost * verdict->scale;
+    }
+}
+
+
+static void
+ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx)
+{
+    sw_rule_t                  *limits;
+    sw_verdict_t               *verdict;
+    ngx_http_slidewin_entry_t  *entry;
+
+    if (ctx->status <= NGX_HTTP_SLIDEWIN_DELAYED) {
+        return;
+    }
+
+    entry = ctx->decider;
+    limits = &entry->claim.rule;
+
+    if (!ngx_http_slidewin_entry_known(entry)) {
+        ngx_http_slidewin_report(r, entry, ctx->status, "");
+        return;
+    }
+
+    verdict = ngx_http_slidewin_entry_verdict(entry);
+
+    if (verdict->retry == SW_NEVER) {
+        ngx_http_slidewin_report(r, entry, ctx->status,
+                                 ", its cost %L is above the limit %L: it can "
+                                 "never pass",
+                                 entry->claim.cost, limits->limit);
+        return;
+    }
+
+    ngx_http_slidewin_report(r, entry, ctx->status,
+                             ", limit %L in %Lms, retry after %Ls",
+                             limits->limit, limits->window,
+                             ngx_http_slidewin_retry_after(ctx));
+}
