@@ -9,7 +9,7 @@ use Cwd ();
 use File::Find ();
 use File::Temp ();
 use SlidewinDocs;
-use SlidewinExample;
+use SlidewinProcess;
 use SlidewinRedis;
 use Test::More;
 
@@ -102,7 +102,7 @@ for my $page (SlidewinDocs::pages()) {
                 ok(-f "$root/$who", "... $who runs it");
 
             } elsif ($who =~ m{/}) {
-                my $text = SlidewinNginx::_slurp("$root/$who");
+                my $text = SlidewinNginx::slurp("$root/$who");
                 my @options = $command =~ /(--[\w-]+)/g;
 
                 is(join(' ', grep { index($text, $_) < 0 } @options), '',
@@ -120,7 +120,7 @@ for my $page (SlidewinDocs::pages()) {
 mkdir 't' unless -d 't';
 my $dir = File::Temp->newdir('docs_XXXXXX', DIR => Cwd::getcwd() . '/t');
 my $redis = SlidewinRedis->start;
-my ($address, $app) = map { SlidewinExample::address() } 1 .. 2;
+my ($address, $app) = map { SlidewinProcess::own_address() } 1 .. 2;
 my $owner = $$;
 
 chmod 0755, $dir;
@@ -134,7 +134,7 @@ END {
 }
 
 sub nginx_pid {
-    return SlidewinNginx::_slurp("$dir/nginx.pid") =~ /^(\d+)\n/ ? $1 : undef;
+    return SlidewinNginx::slurp("$dir/nginx.pid") =~ /^(\d+)\n/ ? $1 : undef;
 }
 
 my $functions = <<"END";
@@ -232,7 +232,7 @@ my $pid = nginx_pid() // die 'nginx has ended';
 
 kill 'QUIT', $pid;
 ok(SlidewinNginx::gone($pid, 20), 'nginx ends');
-unlike(SlidewinNginx::_slurp("$dir/logs/error.log"),
+unlike(SlidewinNginx::slurp("$dir/logs/error.log"),
        qr/\[(?:alert|crit|emerg)\]/, '... its log is clean');
 
 done_testing();

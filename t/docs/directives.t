@@ -13,7 +13,7 @@ my $page = SlidewinDocs::page('docs/directives.md');
 my $source = '';
 
 File::Find::find({ no_chdir => 1, wanted => sub {
-    $source .= SlidewinNginx::_slurp($_) if /\.c$/;
+    $source .= SlidewinNginx::slurp($_) if /\.c$/;
 } }, "$root/ngx_http_slidewin_module");
 
 # what the page says: "Syntax:", "Default:" and "Context:" of each section

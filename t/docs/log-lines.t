@@ -17,7 +17,7 @@ my $texts = '';
 File::Find::find({ no_chdir => 1, wanted => sub {
     return if !/\.[ch]$/;
 
-    my $source = Encode::decode('UTF-8', SlidewinNginx::_slurp($_));
+    my $source = Encode::decode('UTF-8', SlidewinNginx::slurp($_));
 
     $source =~ s{/\*.*?\*/}{}sg;
     $source =~ s/(?<!\\)"\s*\n?\s*"//g;

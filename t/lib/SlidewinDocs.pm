@@ -54,7 +54,7 @@ sub page {
 sub _parse {
     my ($path) = @_;
     my $text = Encode::decode('UTF-8',
-                              SlidewinNginx::_slurp(root() . "/$path"));
+                              SlidewinNginx::slurp(root() . "/$path"));
     my $page = { path => $path, text => $text, fences => [], prose => [],
                  headings => [] };
     my ($fence, $n);
