@@ -1,6 +1,7 @@
-# A refusal that is remembered is forgotten here when this edge gives a unit of
-# the client back, or clears it. Elsewhere it may last: that is why it is short
-# with count= and reset= unless it is asked for, which is enough for a flood.
+# A remembered rejection is forgotten on this edge when the edge refunds a unit
+# of the client or clears it. On other edges it may last: that is why it is
+# short for zones with count= or reset=, unless configured longer. That is
+# enough against a flood.
 
 use strict;
 use warnings;
@@ -43,7 +44,7 @@ sub told {
     return join ', ', map { "$_->{status} $_->{header}{'x-source'}" } @_;
 }
 
-# the uri, and two clients of the first edge who have used it up
+# the uri, and two clients of the first edge that have used up their limits
 sub used_up {
     my ($zone) = @_;
     my $uri = "/$zone?k=" . SlidewinCount::fresh();
@@ -81,7 +82,7 @@ for my $how ([200, 1, 'one is given back'], [302, 2, 'all is cleared']) {
     $_->close for @clients, $third;
 }
 
-# by default nobody is refused for long for what was given back elsewhere
+# by default a refund on another edge is noticed soon
 {
     my ($uri, @clients) = used_up('default');
     my ($key) = $uri =~ /k=(\w+)/;
@@ -96,7 +97,8 @@ for my $how ([200, 1, 'one is given back'], [302, 2, 'all is cleared']) {
         SlidewinCount::left($edges[1], 'default', $key) eq 1;
     }, 10 * SlidewinNginx::patience()), '... and one comes back');
 
-    # an answer is the refusal: one that passes is held
+    # only a rejection is answered at once: a request that passes is held
+    # upstream
     my ($third, $passed);
     my $start = SlidewinNginx::now();
 
@@ -117,8 +119,8 @@ for my $how ([200, 1, 'one is given back'], [302, 2, 'all is cleared']) {
     $_->close for @clients, $third;
 }
 
-# A flood does not reach Redis, wherever a zone has reset= or count=; and where
-# it is asked for that it does, it does.
+# A flood does not reach Redis, in a zone with reset= or with count=; with
+# deny_cache=off it does.
 for (['reset', 1], ['count', 1], ['login', 1], ['none', 0]) {
     my ($zone, $spared) = @$_;
     my $uri = "/$zone?k=" . SlidewinCount::fresh();

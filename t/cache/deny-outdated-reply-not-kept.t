@@ -1,5 +1,6 @@
-# A refusal is on its way for a while. It is not remembered if meanwhile a unit of
-# the client was given back here or it was cleared, nor past its own time.
+# A rejection takes a while to arrive from Redis. It is not remembered if a unit
+# of the client was refunded here meanwhile, or the client was cleared, nor
+# beyond its own time.
 
 use strict;
 use warnings;
@@ -57,7 +58,7 @@ for my $how ([200, 'one is given back'], [302, 'all is cleared']) {
     $_->close for @clients;
 }
 
-# Redis has counted the first a delay before it is answered, at least
+# Redis has counted the first at least one delay before its reply arrives
 {
     my $client = $edge->client;
     my $uri = '/short?k=' . SlidewinCount::fresh();
@@ -70,7 +71,8 @@ for my $how ([200, 'one is given back'], [302, 'all is cleared']) {
     $client->close;
 }
 
-# one that waits behind another is told what was said before it came, perhaps
+# a request that waits behind another may get the reply that was sent before it
+# came
 {
     my ($client, $other) = map { $edge->client } 1, 2;
     my $uri = '/short?k=' . SlidewinCount::fresh();

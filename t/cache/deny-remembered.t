@@ -1,5 +1,5 @@
-# A refusal by Redis is remembered: whoever comes again before its time is
-# refused without a question, and told the same as Redis would tell it.
+# A rejection by Redis is remembered. Until its time is over the client is
+# rejected without a check, with the same response that Redis would cause.
 
 use strict;
 use warnings;
@@ -88,7 +88,7 @@ sub told {
 
 sub get { my ($uri, $n) = @_; return map { $client->get($uri) } 1 .. $n // 1 }
 
-# all workers know Redis
+# all workers are connected to Redis
 $_->get('/long?k=warm') for $client, $other;
 
 for my $algorithm (@algorithms) {
@@ -121,7 +121,7 @@ for my $algorithm (@algorithms) {
        "$algorithm: another client is not known");
 }
 
-# A flood of one client costs a question a second.
+# A flood of one client costs one check a second.
 {
     my $k = fresh();
     get("/log?k=$k", 4);
@@ -138,13 +138,13 @@ for my $algorithm (@algorithms) {
     my $asked = calls() - $before;
 
     is(SlidewinNginx::tally(@statuses), '429 x4000', 'a flood is refused');
-    # both workers may ask in the same moment
+    # both workers may check at the same moment
     cmp_ok($asked, '<=', 2 * (2 + $seconds), "... at $asked questions in "
            . sprintf '%.1f s', $seconds);
 }
 
-# Its own time: one who obeys Retry-After is admitted, however long a refusal
-# may be remembered.
+# A client that obeys Retry-After is admitted, however long rejections are
+# remembered.
 {
     my ($answer, $k);
 
@@ -163,7 +163,7 @@ for my $algorithm (@algorithms) {
     is(told(get("/short?k=$k")), '200 redis', '... and not longer');
 }
 
-# It wears off with the window, which is shorter than a second here.
+# It ends with the window, which is shorter than a second here.
 {
     my $k = fresh();
     my $seen = 0;
@@ -175,7 +175,7 @@ for my $algorithm (@algorithms) {
     }, 20), 'refused from memory, then admitted again');
 }
 
-# Costs: each has a time of its own.
+# Each cost has a time of its own.
 {
     my $k = fresh();
 
@@ -195,7 +195,7 @@ for my $algorithm (@algorithms) {
     is($answers[1]{header}{'retry-after'}, undef, '... is told no time');
 }
 
-# off, dry runs, several policies
+# off, dry runs, several limits
 {
     my $k = fresh();
 
@@ -221,8 +221,8 @@ for my $algorithm (@algorithms) {
        '... and nothing is counted');
 }
 
-# Of several that refuse the longest time is told: one that is remembered does
-# not speak for another that is not, or not as long.
+# Of several rejections the longest time is sent: a remembered one does not
+# replace a check of another limit that is not remembered, or not for as long.
 {
     for my $uri (qw(/hour_off /off_hour)) {
         my $k = fresh();
@@ -234,7 +234,7 @@ for my $algorithm (@algorithms) {
                '... and its time is told');
     }
 
-    # one that is known before the other is used up
+    # one that is remembered before the other limit is used up
     my $k = fresh();
     get("/hour?k=$k", 3);
     is(told(get("/hour?k=$k", 2)), '429 redis, 429 deny_cache',
@@ -258,7 +258,7 @@ for my $algorithm (@algorithms) {
            '... and the longer is told');
 }
 
-# Another rate knows nothing of it.
+# It is not used for another rate.
 {
     my $k = fresh();
 
@@ -269,8 +269,8 @@ for my $algorithm (@algorithms) {
     is(told(get("/rate?k=$k")), '429 redis', 'and back');
 }
 
-# Where units may be given back elsewhere it is short unless asked for, and what
-# is given back or cleared here is known here.
+# Where another edge may refund units it is short unless configured, and a
+# refund or reset on this edge ends it.
 {
     my $k = fresh();
 
@@ -288,7 +288,7 @@ for my $algorithm (@algorithms) {
     is(told(get("/both/look?k=$k")), '200 redis', '... a look asks');
 }
 
-# a unit that is under way here, and comes back here
+# a unit of a request in progress here, which is refunded here
 {
     my $k = fresh();
 
@@ -296,7 +296,7 @@ for my $algorithm (@algorithms) {
     is(told(get("/both/not?k=$k")), '200 redis', 'one is given back');
     is(told(get("/both?k=$k", 2)), '200 redis, 429 redis', '... and used');
 
-    # by another way there is room again
+    # the limit has room again by a change that this edge does not see
     $redis->command('DEL', "sw:{$k}:both");
     is(told(get("/both?k=$k")), '429 deny_cache', 'nobody said so here');
     $redis->command('FLUSHALL');
@@ -304,7 +304,7 @@ for my $algorithm (@algorithms) {
     is(told(get("/both?k=$k")), '429 deny_cache', '... and this one is not');
 }
 
-# Whoever stands in a line asks at its time.
+# A request in a delay= queue checks when its time comes.
 {
     my ($k, @answers);
 
@@ -321,7 +321,7 @@ for my $algorithm (@algorithms) {
     is($answer->{header}{'x-source'}, 'redis', '... by Redis');
 }
 
-# A reload keeps what is known; the zone is not disturbed by it.
+# A reload keeps remembered rejections, and the zone is not disturbed.
 {
     my $k = fresh();
 
@@ -333,7 +333,7 @@ for my $algorithm (@algorithms) {
     is(told(get("/long?k=$k")), '429 deny_cache', '... and after it');
 }
 
-# Redis is gone: what is known is known.
+# Redis is down: remembered rejections still apply.
 {
     my $k = fresh();
 

@@ -1,5 +1,5 @@
-# Leases that nobody sees to any more, because a worker was killed and a reload
-# has taken lease= from their policy: after a while they make room for others.
+# Leases that no worker handles any more, because a worker was killed and a
+# reload removed lease= from their zone, make room for others after a while.
 
 use strict;
 use warnings;
@@ -30,7 +30,7 @@ my $nginx = SlidewinNginx->start(
     server => 'location = /t { slidewin zone=one; empty_gif; }
                location = /peek { slidewin zone=one cost=0; empty_gif; }');
 
-# it sees what Redis has counted
+# shows what Redis has counted
 my $peeks = SlidewinNginx->start(
     http => http("rate=${limit}r/40d"),
     server => 'location = /peek { slidewin zone=one cost=0; empty_gif; }');
@@ -46,8 +46,9 @@ ok(SlidewinNginx::until_true(sub {
     $_->get('/peek?k=any')->{status} == 200;
 }, 20 * $patience), 'Redis is asked') for $nginx, $peeks;
 
-# Each has a unit left when the worker is killed, and the next one is replaced
-# before it looks for leases that have ended. A busy machine may be too slow.
+# Each lease has a unit left when the worker is killed, and the next worker is
+# replaced before it looks for leases that have ended. A busy machine may be too
+# slow for that: then again.
 
 my @left;
 
@@ -75,8 +76,8 @@ for (1 .. 10) {
 cmp_ok(scalar(@left), '>', $n / 2, '... with units that nobody hands back');
 is(scalar($nginx->errors(qr/zone "one" is full/)), 0, '... in a zone with room');
 
-# clients that are refused, so many that there would be no room without the
-# others', but enough with it
+# rejected clients, so many that the zone has room for them only without the
+# leases
 
 $clock->set(90);
 

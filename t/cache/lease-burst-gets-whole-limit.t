@@ -1,6 +1,6 @@
-# Those that come while units are taken ahead for their client find them, though
-# Redis has no more for them: a machine admits all of the limit at once, and does
-# not remember a refusal that its own lease was the reason for.
+# Requests that arrive while units are prefetched for their client use these
+# units, though Redis has no more: an edge admits the whole limit at once, and
+# does not remember a rejection that its own lease has caused.
 
 use strict;
 use warnings;
@@ -46,7 +46,7 @@ ok(SlidewinNginx::until_true(sub {
 
 sub fresh { return 'k' . ++$fresh }
 
-# the first takes one unit, the second one ahead as well
+# the first request takes one unit, the second prefetches one as well
 sub few {
     my ($uri) = @_;
     my @answers = $clients[0]->get($uri);
@@ -61,7 +61,7 @@ for my $algorithm (@algorithms) {
     is(few("/few_$algorithm?k=" . fresh()), '200 x4, 429 x3',
        "$algorithm: all of a small limit");
 
-    # what is asked together with it is counted as often
+    # another zone of the same check counts as many units
     my $k = fresh();
     is(few("/two_$algorithm?k=$k"), '200 x4, 429 x3',
        "$algorithm: with another");

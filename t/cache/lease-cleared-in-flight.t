@@ -1,5 +1,5 @@
-# Units that are on their way when their client is cleared here are not counted
-# any more: they are no lease, and nothing of them is handed back.
+# Units that are being prefetched when their client is cleared here are no
+# longer counted: they become no lease, and none of them is refunded.
 
 use strict;
 use warnings;
@@ -38,7 +38,7 @@ my ($clearing, $client) = map { $edge->client } 1, 2;
 $clearing->request("/clear?k=$k");
 is($place->held->has(1), 1, 'one is under way');
 
-# soon after the first: it is for two
+# soon after the first: it takes two units
 my $before = calls();
 $client->request("/lease?k=$k");
 ok(SlidewinNginx::until_true(sub { calls() > $before }, 10 * $patience),

@@ -1,5 +1,5 @@
-# A reload that sends a policy to another Redis, database or prefix: what is left
-# of a lease of the one before is neither used nor handed back there.
+# A reload moves a zone to another Redis, database or prefix: what is left of a
+# lease from the old one is neither used nor refunded in the new one.
 
 use strict;
 use warnings;
@@ -65,7 +65,7 @@ sub heat {
 
 sub url { return $redis{$_[0]}->url . "/$_[1]" }
 
-# what it says of each algorithm
+# what each algorithm has left
 sub each_of {
     my ($what) = @_;
 
@@ -75,7 +75,7 @@ sub each_of {
 my @first = (url('one', 0), 'prefix=a:');
 my $nginx = SlidewinNginx->start(conf(@first));
 
-# it sees what is counted there, and has no part in the leases
+# shows what is counted in the new store, and takes no leases
 my $here = SlidewinNginx->start(conf(@first));
 
 for my $case (['another Redis', url('two', 0), 'prefix=a:'],
@@ -111,7 +111,7 @@ for my $case (['another Redis', url('two', 0), 'prefix=a:'],
     is(each_of(sub { used($there, $_[0], $k) }),
        each_of(sub { $used{$_[0]} + 1 }), '... nor handed back');
 
-    # it takes leases there from now on
+    # takes leases there from now on
     $client = $nginx->client;
     my %more = map { $_ => heat($client, $_, $k) } @algorithms;
 
@@ -125,7 +125,7 @@ for my $case (['another Redis', url('two', 0), 'prefix=a:'],
 }
 
 
-# The same place: the leases go on.
+# The same store: the leases stay in use.
 {
     my $k = 'k' . ++$fresh;
     my $client = $nginx->client;

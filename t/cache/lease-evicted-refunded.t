@@ -1,5 +1,5 @@
-# A lease that has to make room for others in a full zone: what is left of it
-# goes back to Redis at once.
+# A lease is evicted from a full zone: what is left of it is refunded to Redis
+# at once.
 
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
-# However many clients have a lease: what they do not use comes back, also if
-# those that come after them want memory first.
+# However many clients have a lease: what they do not use is refunded, also if
+# later clients need their memory first.
 
 use strict;
 use warnings;
@@ -26,12 +26,12 @@ my @clients = map { $nginx->client } 1 .. 8;
 
 $clients[0]->get('/lease?k=warm');
 
-# the second request of each takes a unit ahead
+# the second request of each client prefetches a unit
 is(SlidewinNginx::tally($clients[0]->statuses(
     map { ("/lease?k=k$_", "/lease?k=k$_") } 1 .. $n)),
    '200 x' . 2 * $n, "$n clients");
 
-# nobody sees to the leases until well after their end
+# the worker is stopped until well after the leases have ended
 my ($pid) = $nginx->workers;
 kill 'STOP', $pid;
 SlidewinNginx::nap(2.5);

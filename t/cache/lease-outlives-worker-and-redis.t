@@ -1,5 +1,5 @@
-# A lease outlives the worker that took it, a reload, and Redis; in the end only
-# what was used is counted, whoever is left to hand back the rest.
+# A lease outlives the worker that took it, a reload, and Redis. In the end only
+# the used units are counted, whichever worker refunds the rest.
 
 use strict;
 use warnings;
@@ -86,7 +86,7 @@ for my $algorithm (@algorithms) {
     }, 20 * $patience), '... its worker is killed');
     becomes($algorithm, $k, $n, '... and what was not used comes back');
 
-    # and again with all of them
+    # the same with all workers
     $client = $nginx->client;
     $k = fresh();
     $n = heat($client, $algorithm, $k);
@@ -110,7 +110,8 @@ for my $algorithm (@algorithms) {
 $nginx->stop(allow => qr/exited on signal 9/);
 
 
-# Redis does not answer: what is left of a lease is used, for as long as it lasts.
+# Redis does not answer: what is left of a lease is used, for as long as it
+# lasts.
 {
     my $seen = 0;
 
@@ -143,7 +144,8 @@ $nginx->stop(allow => qr/exited on signal 9/);
 }
 
 
-# A client that leaves while units are taken for it leaves none of them behind.
+# A client that leaves while units are prefetched for it leaves none of them
+# behind.
 {
     my $delay = 0.05;
     my $way = SlidewinFake->start(relay => $redis->path,
@@ -154,7 +156,7 @@ $nginx->stop(allow => qr/exited on signal 9/);
     my $k = fresh();
     my $n = 0;
 
-    # the second question is for more; its client does not wait for it
+    # the second check prefetches; its client does not wait for the reply
     ok(SlidewinNginx::until_true(sub {
         source($client->get('/log?k=' . fresh())) eq 'redis';
     }, 20 * $patience), 'Redis is asked');
@@ -179,7 +181,7 @@ $nginx->stop(allow => qr/exited on signal 9/);
 }
 
 
-# The last worker that leaves hands back what is left.
+# The last worker that exits refunds what is left.
 {
     my $peeks = SlidewinNginx->start(conf($redis->url, '20s'));
     my %used;
@@ -203,7 +205,7 @@ $nginx->stop(allow => qr/exited on signal 9/);
 }
 
 
-# A full zone forgets leases, and nothing else comes of it.
+# A full zone evicts leases, and nothing breaks.
 {
     $nginx = SlidewinNginx->start(
         http => "slidewin_redis @{[$redis->url]} timeout=20s

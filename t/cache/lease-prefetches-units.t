@@ -1,6 +1,6 @@
-# With lease= a client that asks often takes units ahead. All of them are counted
-# in Redis when they are taken, those that are not used come back, and the client
-# sees nothing of it but the source.
+# With lease= units are prefetched for a busy client. All of them are counted in
+# Redis when they are taken, unused ones are refunded, and the client sees no
+# difference but $slidewin_source.
 
 use strict;
 use warnings;
@@ -77,7 +77,7 @@ sub used {
            - $client->get("/peek_$zone?k=$k")->{header}{'x-remaining'};
 }
 
-# until what is not used has come back: peeks ask Redis
+# until unused units have been refunded: a request of cost 0 asks Redis
 sub becomes {
     my ($zone, $k, $want, $name, $of) = @_;
     my $used;
@@ -89,7 +89,7 @@ sub becomes {
     return is($used, $want, $name);
 }
 
-# requests until one of them was answered from a lease; how many there were
+# requests until one of them was answered from a lease; returns how many
 sub heat {
     my ($uri, $from) = @_;
 
@@ -101,7 +101,7 @@ sub heat {
 }
 
 for my $algorithm (@algorithms) {
-    # hot: more and more
+    # busy: more and more units are prefetched
     my $k = fresh();
     my (@calls, @remaining);
 
@@ -134,8 +134,8 @@ for my $algorithm (@algorithms) {
         return source($other->get("/$algorithm?k=$k")) eq 'lease';
     }, 20), '... which the other worker uses as well');
 
-    # the limit is the limit, however it is taken; a lease lasts a second, and
-    # if they take as long some of it may be on its way back
+    # leases do not change the limit; a lease lasts a second, and if the
+    # requests take as long some units may be on their way back
     my @statuses;
 
     for (1 .. 5) {
@@ -160,7 +160,7 @@ for my $algorithm (@algorithms) {
     is(SlidewinNginx::tally(@statuses), '200 x120', "$algorithm: costs");
     becomes($algorithm, $k, $sum, '... are what they are');
 
-    # all or nothing: a unit from a lease goes back if another policy refuses
+    # all or none: a unit from a lease is returned if another limit rejects
     $k = fresh();
     my $n = heat("/$algorithm?k=$k");
     my @two = map { $client->get("/two_$algorithm?k=$k") } 1 .. 10;
@@ -168,18 +168,18 @@ for my $algorithm (@algorithms) {
        "$algorithm: with a narrow one");
     becomes($algorithm, $k, $n + 3, '... what that refused is not counted');
 
-    # a dry run neither takes nor uses one
+    # a dry run neither takes nor uses a lease
     $k = fresh();
     is(join(' ', map { source($client->get("/dry_$algorithm?k=$k")) } 1 .. 20),
        join(' ', ('redis') x 20), "$algorithm: a dry run asks");
     is(used($algorithm, $k), 20, '... for its own');
 
-    # given back by its status
+    # refunded by status
     $k = fresh();
     for (1 .. 200) { $client->get("/count_$algorithm?k=$k") }
     becomes($algorithm, $k, 0, "$algorithm: given back, all of it");
 
-    # cleared
+    # cleared by status
     $k = fresh();
     heat("/$algorithm?k=$k");
     $client->get("/reset_$algorithm?k=$k");
@@ -189,7 +189,7 @@ for my $algorithm (@algorithms) {
        'redis ' . ($limit - 1), '... and nothing is left of the lease');
 }
 
-# A client that comes once in a while takes what it needs.
+# For a client with few requests nothing is prefetched.
 {
     my $k = fresh();
 
@@ -201,7 +201,7 @@ for my $algorithm (@algorithms) {
     }
 }
 
-# Another rate: what was leased under the old one is not used.
+# Units leased under one rate are not used under another.
 {
     my $k = fresh();
 
@@ -210,7 +210,7 @@ for my $algorithm (@algorithms) {
     ok(heat("/rate?k=$k&r=more"), '... and has leases of its own');
 }
 
-# a unit at least; no lease where there is no time for one
+# at least one unit; no lease where the window is too short for one
 {
     my $k = fresh();
 

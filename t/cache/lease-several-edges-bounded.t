@@ -1,5 +1,5 @@
-# Several edges take units ahead from one Redis. In any rolling window they admit
-# no more than the limit and what their leases may hold, N% of it each.
+# Several edges prefetch from one Redis. In any rolling window they admit no
+# more than the limit plus what their leases may hold, N% of it each.
 
 use strict;
 use warnings;
@@ -38,7 +38,8 @@ for my $edge (@edges) {
 for my $algorithm (qw(strict log)) {
     my $before = $redis->calls('evalsha');
 
-    # two clients of each edge, as fast as they can, but not for nothing
+    # two clients of each edge, as fast as they can, with a pause after a
+    # rejection
     my @results = $edges[0]->together(sub {
         my ($client) = @_;
         my $end = SlidewinNginx::now() + 2.2 * $window;
@@ -64,7 +65,7 @@ for my $algorithm (qw(strict log)) {
         $source{$_} += $result->{source}{$_} for keys %{$result->{source}};
     }
 
-    # nginx reads its clock once a turn, and knows that of Redis to some ms
+    # nginx reads its clock once per turn, and knows that of Redis to some ms
     for my $last (0 .. $#times) {
         $first++ while $times[$first] <= $times[$last] - ($window - 0.1);
         $most = $last - $first + 1 if $last - $first + 1 > $most;

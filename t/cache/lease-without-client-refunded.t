@@ -1,5 +1,5 @@
-# Units that were taken ahead for one who is not there any more, or for whom
-# there is no memory: they go to the next one who asked, or back to Redis.
+# Units were prefetched for a client that has left, or for which there is no
+# memory: they go to the next request in the batch, or back to Redis.
 
 use strict;
 use warnings;
@@ -18,7 +18,7 @@ my $memory = SlidewinPreload->memory;
 my $dir = File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1, CLEANUP => 1);
 my $fresh = 0;
 
-# in seconds, of each answer
+# how long each reply takes, in seconds
 sub slow {
     my ($seconds) = @_;
 
@@ -61,7 +61,7 @@ sub told {
 my $nginx = edge($way->url, env => $memory->env);
 my $client = $nginx->client;
 
-# it asks Redis itself, and has no part in the leases
+# asks Redis itself, and takes no leases
 my $peeks = edge($redis->url);
 
 sub used {
@@ -82,7 +82,7 @@ sub becomes {
     return is($is, $want, $name);
 }
 
-# Requests in progress, that of the question not.
+# Requests in progress, without the one that asks.
 sub busy {
     my ($edge, $n, $name) = @_;
 
@@ -95,9 +95,9 @@ ok(SlidewinNginx::until_true(sub {
     told($_->get('/t?k=' . ++$fresh)) eq '200 redis';
 }, 20 * $patience), 'Redis is asked') for $nginx, $peeks;
 
-# Soon after the first request of a client, a second one takes a unit ahead. On
-# a machine that is busy it may not be soon enough. Returns its connection,
-# which waits, and the client.
+# A second request soon after the first prefetches a unit. On a busy machine it
+# may come too late: then with another client. Returns its connection, which
+# waits, and the client.
 sub takes_ahead {
     my (%options) = @_;
 
@@ -135,8 +135,8 @@ sub takes_ahead {
 }
 
 
-# There is no memory to remember what was taken: what another one needs is made
-# room for in vain, and all is forgotten.
+# There is no memory for the lease: eviction does not free enough, and the lease
+# is dropped.
 {
     my ($second, $k, $other) = takes_ahead(slow => 3, before => sub {
         my $asked = $redis->calls('evalsha');
@@ -163,11 +163,11 @@ $_->stop for $nginx, $peeks;
 $way->stop;
 
 
-# The first of those that go together is told that it is late; what was taken
-# ahead for it is for the next one, who is late for it, too, and hands it back.
+# The first request of a batch times out. What was prefetched for it goes to the
+# next one, which times out, too, and refunds it.
 {
     my $fake = SlidewinFake->start(modes => {
-        # does not even greet
+        # does not even complete the handshake
         hold => { check => sub { $_[0]->hold($_[1]) },
                   command => sub { $_[0]->hold($_[1]); return 1 } },
     });

@@ -1,5 +1,5 @@
-# A bad value of the other directives is refused at start, and so is a good one
-# out of its place.
+# nginx refuses to start with a bad value of any directive but slidewin,
+# slidewin_zone and slidewin_redis, and with a good one in a wrong context.
 
 use Test::Nginx::Socket 'no_plan';
 use SlidewinRefused;

@@ -1,4 +1,5 @@
-# A rate that is none, or cannot be counted exactly, is refused at start.
+# nginx refuses to start with a rate that is malformed or cannot be counted
+# exactly.
 
 use Test::Nginx::Socket 'no_plan';
 use SlidewinRefused;

@@ -1,5 +1,5 @@
-# A bad slidewin_redis is refused by nginx -t, with a line that says what and
-# where, and with no password in it.
+# nginx -t refuses a bad slidewin_redis. One line says what is wrong and where,
+# and never has a password in it.
 
 use strict;
 use warnings;
@@ -9,7 +9,7 @@ use File::Temp ();
 use SlidewinNginx;
 use Test::More;
 
-# an nginx that refuses its configuration leaves its memory to the system
+# an nginx that refuses its configuration does not free its memory
 $ENV{ASAN_OPTIONS} =~ s/detect_leaks=1/detect_leaks=0/
     if defined $ENV{ASAN_OPTIONS};
 
@@ -30,7 +30,7 @@ sub put {
     return;
 }
 
-# what nginx -t says, and whether it is content
+# what nginx -t prints, and whether it succeeds
 sub test {
     my ($http) = @_;
 
@@ -234,7 +234,7 @@ refused('redis://127.0.0.1 redis://127.0.0.2',
 refused('redis://127.0.0.1 timeout=1s timeout=2s',
         'duplicate parameter "timeout=2s" in "slidewin_redis" directive');
 
-# What may be a password is not for the log, wherever it was put.
+# A text that may be a password is not logged, wherever it stands.
 
 for (['password=s3cret'], ['Password=s3cret'], ['passwd=s3cret'],
      ['pasword=s3cret'], ['pass=s3cret'], ['pwd=s3cret'], ['auth=s3cret'],
@@ -274,7 +274,7 @@ refused('slidewin_redis;',
         'invalid number of arguments in "slidewin_redis" directive');
 
 
-# Which store a policy counts in.
+# Which store a zone counts in.
 
 my $zone = 'slidewin_zone $arg_k zone=a:1m rate=1r/h';
 my $redis = 'slidewin_redis redis://127.0.0.1';
@@ -314,8 +314,8 @@ refused("$redis; server { listen unix:$dir/x; slidewin_redis unix:/a; }",
 }
 
 
-# A name that nobody knows does not keep nginx from starting. The label is too
-# long for any server to be asked about it.
+# A host name that does not resolve does not keep nginx from starting. This
+# label is too long for any name server to be asked for it.
 
 my $unknown = 'x' x 64 . '.invalid';
 my ($said, $good) = test("slidewin_redis redis://user:s3cret\@$unknown:7000/1;");

@@ -1,5 +1,5 @@
-# The ssl_... parameters of a slidewin_redis that cannot be used are refused by
-# nginx -t, with a line that says which and why.
+# nginx -t refuses ssl_... parameters of slidewin_redis that cannot be used. One
+# line says which and why.
 
 use strict;
 use warnings;
@@ -10,7 +10,7 @@ use SlidewinCerts;
 use SlidewinNginx;
 use Test::More;
 
-# an nginx that refuses its configuration leaves its memory to the system
+# an nginx that refuses its configuration does not free its memory
 $ENV{ASAN_OPTIONS} =~ s/detect_leaks=1/detect_leaks=0/
     if defined $ENV{ASAN_OPTIONS};
 
@@ -58,7 +58,8 @@ openssl('pkey', '-in', $certs->key('edge'), '-aes256', '-passout', 'pass:x',
 openssl('ec', '-in', $certs->key('edge'), '-aes256', '-passout', 'pass:x',
         '-out', "$dir/locked-old.key");
 
-# what nginx -t says, and whether it is content; nobody is at the terminal
+# what nginx -t prints, and whether it succeeds; it must not ask for a
+# passphrase at the terminal
 sub test {
     my ($directive) = @_;
 
@@ -139,7 +140,7 @@ refused("$url ssl_cert=edge.pem ssl_key=$_",
     for 'locked.key', 'locked-old.key';
 
 
-# What goes with what.
+# Parameters that need each other.
 
 refused("$url ssl_cert=edge.pem ssl_verify=off",
         '"slidewin_redis" has "ssl_cert" parameter but no "ssl_key"');

@@ -1,4 +1,5 @@
-# A bad slidewin_zone is refused at start, with a line that says what and where.
+# nginx refuses to start with a bad slidewin_zone. One [emerg] line says what is
+# wrong and where.
 
 use Test::Nginx::Socket 'no_plan';
 use SlidewinRefused;

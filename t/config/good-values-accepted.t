@@ -1,4 +1,5 @@
-# Every good value is accepted, to the last one before a bad one.
+# Every valid value is accepted, up to the last one before the first invalid
+# one.
 
 use Test::Nginx::Socket 'no_plan';
 

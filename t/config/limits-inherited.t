@@ -1,5 +1,5 @@
-# A level without a limit of its own has those of the level above; one that has
-# any has only those; "off" ends it.
+# A level without a slidewin directive inherits the limits of the level above. A
+# level with at least one has only its own. "slidewin off" has none.
 
 use Test::Nginx::Socket 'no_plan';
 

@@ -1,4 +1,5 @@
-# The module is loaded, and nothing uses it.
+# A module that is loaded but not configured adds no handler and changes
+# nothing.
 
 use strict;
 use warnings;
@@ -14,7 +15,7 @@ my %used = (
                               slidewin_dry_run on; slidewin_status 503;',
 );
 
-# The lines a debug build writes for each access handler it calls.
+# The lines that a debug build logs for each access handler it calls.
 sub access_handlers {
     my ($nginx) = @_;
 
@@ -53,7 +54,7 @@ for my $name (sort keys %used) {
 }
 
 
-# a limit brings the handler, and a reload without it takes it away
+# the first limit installs the handler, a reload without limits removes it
 
 my $http = 'slidewin_zone $arg_k zone=a:1m rate=1r/40d;';
 my $server = 'location = /a { slidewin zone=a; empty_gif; }';
@@ -78,7 +79,7 @@ is($nginx->get('/a?k=1')->{status}, 429, 'a reload with it: it is again');
 $nginx->stop(name => 'used');
 
 
-# without http{}
+# a configuration without http{}
 
 $nginx = SlidewinNginx->start(http_block => '');
 is(scalar($nginx->workers), 1, 'no http: nginx runs');

@@ -1,5 +1,5 @@
-# Loading the module and testing a configuration: with nothing for it to do, as
-# another user, and into an nginx it was not built for.
+# The module loads and a configuration passes nginx -t: without directives of
+# the module, as another user, and into an nginx it was not built for.
 
 use strict;
 use warnings;
@@ -11,7 +11,7 @@ use Test::More;
 my $nginx = $ENV{TEST_NGINX_BINARY} || 'nginx';
 my ($module) = split ' ', $ENV{TEST_NGINX_LOAD_MODULES} // '';
 
-# nginx -t leaves its memory to the system
+# nginx -t does not free its memory
 $ENV{ASAN_OPTIONS} =~ s/detect_leaks=1/detect_leaks=0/
     if defined $ENV{ASAN_OPTIONS};
 
@@ -36,7 +36,7 @@ sub spew {
     return $path;
 }
 
-# tested TEXT, ...: what nginx -t says of it, and its exit code
+# tested TEXT, ...: what nginx -t prints about it, and its exit code
 sub tested {
     my ($text, %how) = @_;
     my $load = $how{module} // $module;
@@ -101,7 +101,7 @@ is($code, 0, 'no directive of the module');
 ($code, $said) = tested($limited);
 is($code, 0, 'limits') or diag $said;
 
-# where another user may not be let into the build
+# the other user may have no access to the build directory
 chmod 0777, $dir, "$dir/logs";
 spew("$dir/nginx", slurp($nginx));
 spew("$dir/module.so", slurp($module));
@@ -117,18 +117,18 @@ is($code, 1, 'a bad value fails the test');
 like($said, qr/\[emerg\] .*invalid rate "rate=5"/, 'and is said');
 
 
-# nginx shows a module's symbols to all others: hiredis must not be among them.
+# nginx loads modules with global symbols: those of hiredis must be hidden.
 
 is(join(' ', sort map { (split)[-1] } `nm -D --defined-only $module`),
    'ngx_module_names ngx_module_order ngx_modules',
    'the module shows what nginx looks for, and nothing else');
 
 
-# The module's own version and signature, changed.
+# The version and the signature in the module's file, changed.
 
 my $image = slurp($module);
 
-# what NGX_MODULE_V1 begins with: two indexes, a name, two spares, the version
+# NGX_MODULE_V1 begins with two indexes, a name, two spares and the version
 my ($major, $minor, $patch) = `$nginx -v 2>&1` =~ m{nginx/(\d+)\.(\d+)\.(\d+)};
 my $version = $major * 1_000_000 + $minor * 1000 + $patch;
 my $start = pack('q<2 x24', -1, -1);

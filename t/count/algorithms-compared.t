@@ -1,4 +1,4 @@
-# What every algorithm does, through nginx, and what tells them apart.
+# What each algorithm decides, through nginx, and where they differ.
 
 use strict;
 use warnings;
@@ -15,7 +15,7 @@ my $env = $clock->env;
 
 my $nginx = SlidewinNginx->start(
     env => $env,
-    # a worker has only the environment it is told to keep
+    # nginx passes only these environment variables to its workers
     main => join('', map { "env $_;" } sort keys %$env),
     http => join('', map { <<"END" } @algorithms),
     slidewin_zone \$arg_user zone=$_:1m rate=3r/40d algorithm=$_;
@@ -69,7 +69,7 @@ for my $name (@algorithms) {
     }
 }
 
-# Two windows later nothing of it is left, whatever the algorithm.
+# Two windows later nothing is counted any more, with any algorithm.
 my $ahead = 121;
 $clock->set($ahead);
 
@@ -82,10 +82,10 @@ for my $name (@algorithms) {
 }
 
 
-# All of the limit at the end of an aligned window, then a look at the first
-# moments of the next one, at its middle and after it.
+# The whole limit is used at the end of an aligned window. Then: what is left at
+# the start of the next window, at its middle and after it.
 
-# The time of nginx is SECONDS after the beginning of the window after this one.
+# Sets the clock to SECONDS after the beginning of the next window.
 my $next = (int((time + $ahead) / $window) + 1) * $window;
 
 sub go_to {

@@ -1,6 +1,6 @@
-# A cost from a variable, by the endpoint and by the query, means the same in
-# both stores and for every algorithm: 0 peeks, what is no number is logged and
-# costs 1, more than the limit never passes.
+# A cost from a variable means the same in both stores and for every algorithm:
+# 0 only looks, a value that is no number is logged and costs 1, more than the
+# limit never passes.
 
 use strict;
 use warnings;
@@ -17,7 +17,7 @@ my $redis = SlidewinRedis->start;
 
 my ($zones, $locations) = ('', '');
 
-# 40 days: windows that do not end meanwhile
+# 40 days: windows that do not end during the suite
 for my $store (@stores) {
     my $where = $store eq 'local' ? ' store=local' : '';
 
@@ -27,7 +27,7 @@ for my $store (@stores) {
         $zones .= "slidewin_zone \$http_x_user zone=$name:1m on_error=closed"
                   . " algorithm=$algorithm rate=${limit}r/40d$where;\n";
 
-        # one line for all endpoints below it
+        # one directive for all endpoints below it
         $locations .= <<"END";
     location /$name/ {
         slidewin zone=$name cost=\$endpoint_cost;
@@ -43,7 +43,7 @@ END
 
 my $nginx = SlidewinNginx->start(
     workers => 2, http => <<"END", server => <<"END");
-    # lines that are left out of the log are in it at debug; nothing else is
+    # lines that the log throttle leaves out appear at debug, and no others do
     error_log logs/error.log debug_mail;
     slidewin_redis @{[$redis->url]} timeout=20s connect_timeout=20s;
     slidewin_log_level info;
@@ -69,7 +69,8 @@ END
 
 my $client = $nginx->client;
 
-# "429 REJECTED 5 retry": what is left, and whether it says when to try again
+# "429 REJECTED 5 retry": status, outcome, units left, whether it has
+# Retry-After
 sub told {
     my ($answer) = @_;
     my $header = $answer->{header};
@@ -92,7 +93,7 @@ sub walk {
     return is(join(', ', @got), join(', ', @wanted), "$name: $text");
 }
 
-# once the line is there all before it are
+# when this line is in the log, all earlier lines are
 sub complaints {
     my ($name) = @_;
     my $end = "/$name/exact?cost=end-of-$name";
@@ -160,7 +161,8 @@ for my $store (@stores) {
 }
 
 
-# A peek leaves no trace: neither a key, nor a longer life of one.
+# A request of cost 0 leaves no trace in Redis: no new key, no longer life of
+# one.
 
 for my $algorithm (@algorithms) {
     my $name = "redis_$algorithm";
@@ -185,8 +187,8 @@ for my $algorithm (@algorithms) {
 }
 
 
-# Costs of several at once: 8 clients want 3 each, 10 times; six of them fit,
-# and two of 1.
+# Several costs at once: 8 clients take 3 each, 10 times. Six of them fit, and
+# two of cost 1.
 
 for my $store (@stores) {
     for my $algorithm (@algorithms) {

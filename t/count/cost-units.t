@@ -1,6 +1,6 @@
-# cost= is how many units a request takes: 0 peeks, more than the limit can
-# never pass, however many digits it has, and of what is no number on_error
-# decides.
+# cost= is how many units a request takes. 0 only looks, more than the limit
+# never passes, however many digits it has. For a value that is no number
+# on_error decides.
 
 use Test::Nginx::Socket 'no_plan';
 

@@ -1,6 +1,5 @@
-# Clients that leave, and upstreams that do: what a request ends with then is a
-# status as well (499, 400, 502, or the one that was sent already), and count=
-# goes by it.
+# A request that a client or an upstream aborts ends with a status as well (499,
+# 400, 502, or the one already sent), and count= goes by it.
 
 use strict;
 use warnings;
@@ -53,7 +52,7 @@ for my $place (SlidewinCount::stores()) {
     my $held = $place->held;
     my $nginx = $place->edge(server => $server);
 
-    # N that leave while the upstream works
+    # N clients that leave while the upstream works
     my $leave = sub {
         my ($uri, $n, $what) = @_;
         my @clients = map { $nginx->client } 1 .. $n;
@@ -65,7 +64,7 @@ for my $place (SlidewinCount::stores()) {
         return;
     };
 
-    # what is left when nothing is under way any more
+    # what is left when no request is in progress any more
     my $left = sub {
         my ($key, $want, $zone) = @_;
 
@@ -109,7 +108,7 @@ for my $place (SlidewinCount::stores()) {
                  qw(fixed strict)), '3 4', '... each by its own list');
     $held->answer(200);
 
-    # the page that goes with a status is not waited for: the status stands
+    # nginx does not wait for an error page here: the status is final
 
     for my $case ([401, $limit - 1], [403, $limit]) {
         my ($status, $want) = @$case;
@@ -120,7 +119,7 @@ for my $place (SlidewinCount::stores()) {
         $held->answer(200);
     }
 
-    # nginx waits for the answer though the client does not
+    # nginx waits for the upstream though the client has left
 
     for my $case ([bad => 401, $limit - 1], [bad => 200, $limit],
                   [left => 200, $limit])
@@ -136,7 +135,7 @@ for my $place (SlidewinCount::stores()) {
         $left->($key, $want);
     }
 
-    # the status was sent when the client left, or the upstream
+    # the client or the upstream leaves after the status was sent
 
     for my $who (qw(client upstream)) {
         for my $case ([bad => 401, $limit - 1], [bad => 200, $limit],
@@ -163,13 +162,13 @@ for my $place (SlidewinCount::stores()) {
                 close $upstream;
             }
 
-            # an upstream that goes on finds out that nobody listens
+            # an upstream that goes on sending finds its connection closed
             until_closed($upstream) if $who eq 'client';
             $left->($key, $want);
         }
     }
 
-    # the upstream leaves before
+    # the upstream leaves before it has sent a status
 
     for my $case ([bad => $limit], [gateway => $limit - 1]) {
         my ($list, $want) = @$case;

@@ -1,6 +1,6 @@
-# count= names the statuses that a request is counted for: what it was charged
-# when it came is given back when it ends with another one, whoever made that
-# status. The same in both stores.
+# count= lists the statuses that are counted. A request is charged when it
+# arrives, and refunded when it ends with another status, from whatever source.
+# The same in both stores.
 
 use strict;
 use warnings;
@@ -11,8 +11,8 @@ use Test::More;
 
 my $limit = $SlidewinCount::LIMIT;
 
-# what it is; the location; the path, fields and method it is asked by; the
-# status; how many of its units stay counted
+# name; location; path, fields and method of the request; status; how many units
+# stay counted
 my @cases = (
     ['one that is listed', 'count=401,403', 'up?s=401', 401, 1],
     ['another that is listed', 'count=401,403', 'up?s=403', 403, 1],
@@ -110,7 +110,7 @@ my @cases = (
     ['a dry run, not listed', 'count=401 dry_run', 'up?s=200', 200, 0],
 );
 
-# a directory of locations for each list
+# a directory of locations for each list of statuses
 my %number;
 my $locations = '';
 
@@ -238,8 +238,8 @@ for my $algorithm (@SlidewinCount::ALGORITHMS) {
                . "\n";
 }
 
-# A request as it is told, on a connection of its own; only its status is of
-# interest, and an answer to HEAD has no body.
+# Sends a request on a new connection. Only the status matters: the response to
+# HEAD has no body.
 sub ask {
     my ($nginx, $uri, %how) = @_;
     my $client = $nginx->client;
@@ -294,7 +294,7 @@ END
         close $out;
     }
 
-    # ten good ones, five bad ones, and what comes then
+    # ten good requests, five bad ones, and what the next ones get
 
     for my $algorithm (@SlidewinCount::ALGORITHMS) {
         my $key = SlidewinCount::fresh();
@@ -316,7 +316,7 @@ END
            '... but others do');
     }
 
-    # each status by its own way
+    # each status, from each source
 
     for my $case (@cases) {
         my ($what, $list, $path, $status, $stays, %how) = @$case;
@@ -332,7 +332,7 @@ END
     $place->held->has(0);
     $place->held->answer(200);
 
-    # several limits, each for itself
+    # several limits, each with its own list
 
     for my $case ([401, '4 4 5 4'], [503, '5 4 5 4'], [200, '5 5 3 4'],
                   [404, '5 5 5 4'])
@@ -347,7 +347,8 @@ END
            '... each counts its own');
     }
 
-    # what one refused the other has not counted, and does not give back
+    # a limit that was not charged, because another one rejected, refunds
+    # nothing
 
     my $key = SlidewinCount::fresh();
 
@@ -358,7 +359,7 @@ END
     is(SlidewinCount::left($nginx, 'log', $key), 3,
        '... and the first has what it had');
 
-    # rejections are neither counted nor given back
+    # rejections are neither counted nor refunded
 
     for my $where (qw(rejected listed)) {
         $key = SlidewinCount::fresh();
@@ -370,7 +371,7 @@ END
            '... and nothing is given back');
     }
 
-    # what a dry run would have rejected has nothing to give back
+    # a request that a dry run would have rejected has nothing to refund
 
     for my $algorithm (@SlidewinCount::ALGORITHMS) {
         my $uri = "/dry_$algorithm?k=" . ($key = SlidewinCount::fresh())
@@ -386,7 +387,7 @@ END
            '... and what was counted stays');
     }
 
-    # what a cache has is an answer like any
+    # a response from the proxy cache counts like any other
 
     $key = SlidewinCount::fresh();
     my @answers = map { $nginx->get("/cached?k=$key&s=$_") } (401, 200) x 2;
@@ -395,7 +396,7 @@ END
     is(SlidewinCount::left($nginx, 'log', $key), $limit - 2,
        '... both bad ones count');
 
-    # from the level above, and from an if
+    # inherited, and set inside an if
 
     $key = SlidewinCount::fresh();
     is(join(' ', map { $nginx->status("/inherited/up?k=$key&s=$_") }
@@ -406,12 +407,12 @@ END
     is(SlidewinCount::left($nginx, 'log', $key), $limit - 1,
        '... counts none');
 
-    # no key, no count
+    # without a key nothing is counted
 
     is(join(' ', $nginx->status('/login_log?s=401', 2 * $limit)),
        join(' ', (401) x (2 * $limit)), "$name: without a key nobody counts");
 
-    # on one connection, one after the other and all at once
+    # on one connection, one after the other and pipelined
 
     $key = SlidewinCount::fresh();
     my $client = $nginx->client;

@@ -1,6 +1,6 @@
-# Those that come at once are all charged before any of them has its status: no
-# more than the limit get to where passwords are tried, and what turns out to be
-# good is there again for the next ones.
+# Simultaneous requests are all charged before any of them has a status. No more
+# than the limit reach the password check, and good ones are refunded for later
+# requests.
 
 use strict;
 use warnings;
@@ -15,7 +15,8 @@ my $server = join '', map {
     . " proxy_pass http://held; }\n"
 } @SlidewinCount::ALGORITHMS;
 
-# N at once; the clients that wait, and what the others got
+# N requests at once; returns the clients that wait, and the statuses of the
+# others
 sub crowd {
     my ($nginx, $held, $uri, $n, $through) = @_;
     my @clients = $nginx->clients($n);
@@ -24,7 +25,7 @@ sub crowd {
     is($held->has($through), $through, "... $through of $n come through")
         or die "the rest makes no sense\n";
 
-    # the others are answered, and are all there are: no more are under way
+    # the others are answered, and no further request is in progress
     my (@wait, @statuses);
     my $end = SlidewinNginx::now() + 10 * SlidewinNginx::patience();
 
@@ -61,7 +62,7 @@ for my $place (SlidewinCount::stores()) {
             my $key = SlidewinCount::fresh();
             my $uri = "/login_$algorithm?k=$key";
 
-            # good ones: all is given back, to as many again
+            # all good: everything is refunded, to as many again
 
             for my $round (1 .. 2) {
                 note("$name: six at once, round $round");
@@ -75,7 +76,7 @@ for my $place (SlidewinCount::stores()) {
                                        '... and cost nothing');
             }
 
-            # some are good, some are not
+            # some good, some bad
 
             my @clients = crowd($nginx, $held, $uri, 9, 5);
             $held->answer(401, 3);

@@ -1,6 +1,6 @@
-# However many come at once and whatever they end with, in the end exactly those
-# are counted that ended with a status of count=: over two workers, and over two
-# edges of one Redis with two each.
+# However many requests come at once, in the end exactly those are counted that
+# ended with a status of count=: with two workers, and with two edges of one
+# Redis with two workers each.
 
 use strict;
 use warnings;
@@ -34,7 +34,7 @@ my $http = join '', map {
     . " on_error=closed;\n"
 } @SlidewinCount::ALGORITHMS;
 
-# by chance, but the same in each run
+# random, but the same in each run
 sub chance {
     my ($seed, @of) = @_;
 
@@ -73,7 +73,7 @@ for my $place (SlidewinCount::stores()) {
                      server => $server)
     } 1 .. ($place->redis ? 2 : 1);
 
-    # more than there are of
+    # the limit is larger than the number of requests
 
     my $got = crowd(\@edges, '/all?k=all', 200, 401, 403, 404);
     my ($bad, $denied) = ($got->{401} // 0, $got->{403} // 0);
@@ -89,8 +89,9 @@ for my $place (SlidewinCount::stores()) {
                                "... $zone: what was counted is exact");
     }
 
-    # fewer: those that are under way take the room of others, who are rejected,
-    # but there are never more bad ones than the limit, nor others counted
+    # the limit is smaller: requests in progress take room, so that others are
+    # rejected; there are never more bad ones than the limit, and no others are
+    # counted
 
     for my $algorithm (@SlidewinCount::ALGORITHMS) {
         $got = crowd(\@edges, "/few_$algorithm?k=few", (200) x 19, 401);

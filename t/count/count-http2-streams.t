@@ -1,5 +1,5 @@
-# HTTP/2: every stream ends with a status of its own, and one that is reset with
-# 499.
+# Each HTTP/2 stream is counted by its own status; a stream that the client
+# resets ends with 499.
 
 use lib 't/lib';
 use Test::Nginx::Socket 'no_plan';
@@ -59,7 +59,7 @@ sub tally {
     return join ', ', map { "$_ x$count{$_}" } sort keys %count;
 }
 
-# the upstream has so many requests
+# until the upstream has so many requests
 sub calls {
     my ($up, $n) = @_;
     my @calls = map { $up->accept } 1 .. $n;

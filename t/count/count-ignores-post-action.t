@@ -1,5 +1,5 @@
-# A request that has a post_action is counted by what its client got, not by
-# what came afterwards.
+# A request with a post_action is counted by the status that its client got, not
+# by that of the post_action.
 
 use strict;
 use warnings;
@@ -32,7 +32,7 @@ for my $place (SlidewinCount::stores()) {
     print $file 'content';
     close $file;
 
-    # what it ends with, how it is asked, what comes after it
+    # its status, how it is requested, the status of the post_action
     for my $case ([200, 'up', {}, 401], [401, 'up', {}, 200],
                   [200, 'file', {}, 401],
                   [206, 'file', { Range => 'bytes=0-1' }, 200],

@@ -1,5 +1,5 @@
-# Windows of shared memory begin where those of Redis do: 1000r/d at 00:00 UTC.
-# They stay there when the clock is set.
+# Windows in shared memory begin when those in Redis do: for 1000r/d at 00:00
+# UTC. They still do when the clock is set.
 
 use strict;
 use warnings;
@@ -16,14 +16,14 @@ my $wall = SlidewinPreload->clock;
 my $monotonic = SlidewinPreload->monotonic;
 my $env = { %{$monotonic->env}, %{$wall->env} };
 
-# 20 minutes after noon UTC, whenever this is run
+# 20 minutes after noon UTC, whenever the suite runs
 my $offset = 12 * $hour + 1200 - time % $day;
 $wall->set($offset);
 
 my %conf = (
     workers => 2,
     env => $env,
-    # a worker has only the environment it is told to keep
+    # nginx passes only these environment variables to its workers
     main => join('', map { "env $_;" } sort keys %$env),
     http => join('', map {
         "slidewin_zone \$arg_k zone=$_:1m rate=$rates{$_}[0]
@@ -39,7 +39,7 @@ my %conf = (
 my $nginx = SlidewinNginx->start(%conf);
 my $slack = 10 * SlidewinNginx::patience();
 
-# what is left of a window of UTC when the clock is so far from true time
+# the seconds left of a UTC window when the clock is so far from true time
 sub left {
     my ($seconds, $ahead) = @_;
 
@@ -70,7 +70,7 @@ is($nginx->get('/both?k=b')->{status}, 200, 'two windows of two lengths');
 refused('/both?k=b', left($hour, $offset), '... then one of them');
 
 
-# neither the clock nor a reload moves them
+# neither a step of the clock nor a reload moves the windows
 
 $wall->set($offset + 5 * $hour + 700);
 refused('/day?k=a', left($day, $offset), 'the clock is set: the day');
@@ -83,7 +83,7 @@ refused('/hour?k=a', left($hour, $offset), '... the hour');
 is($nginx->get('/day?k=new')->{status}, 200, '... another client passes');
 
 
-# time goes by
+# time passes
 
 my $gone = left($hour, $offset) + $slack;
 

@@ -1,5 +1,5 @@
-# A rate that changes with its variable, in both stores and for every algorithm:
-# the next request is held to the new one, and what was used stays used.
+# A rate from a variable changes, in both stores and for every algorithm: the
+# next request is held to the new rate, and units used before stay counted.
 
 use strict;
 use warnings;
@@ -21,7 +21,7 @@ for my $store (@stores) {
     for my $algorithm (@algorithms) {
         my $name = "${store}_$algorithm";
 
-        # any rate, and that of the client's plan
+        # any rate, and the one of the client's plan
         $zones .= "slidewin_zone \$arg_k zone=$name:1m rate=\$arg_rate"
                   . " algorithm=$algorithm on_error=closed$where;\n"
                   . "slidewin_zone \$http_x_user zone=plan_$name:1m"
@@ -73,7 +73,7 @@ sub walk {
     return is(join(', ', @got), join(', ', @wanted), "$name: $text");
 }
 
-# 40 days and the like: aligned windows that do not end meanwhile
+# about 40 days: aligned windows that do not end during the suite
 
 for my $store (@stores) {
     for my $algorithm (@algorithms) {
@@ -113,8 +113,8 @@ for my $store (@stores) {
 }
 
 
-# Plans, by a map: two clients of different plans beside each other, and one of
-# them changes plans.
+# Plans from a map: two clients with different plans at the same time, and one
+# of them changes its plan.
 
 sub asks {
     my ($name, $user, $plan) = @_;

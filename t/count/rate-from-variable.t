@@ -1,5 +1,5 @@
-# A rate may be a variable. A new value applies at the next request; one that is
-# no rate is logged, and on_error decides.
+# A rate may be a variable. A new value applies to the next request. A value
+# that is no rate is logged, and on_error decides.
 
 use Test::Nginx::Socket 'no_plan';
 

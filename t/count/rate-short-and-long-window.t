@@ -1,8 +1,8 @@
-# A rate from a variable with a short window here and a long one there, for the
-# same client: each counts all units of the client, in both stores and for every
-# algorithm. The short one erases nothing of the long one, also when it has ended
-# itself, and is not starved by it; and it is not kept for longer than the long
-# one counts.
+# One client has a rate with a short window in some requests and with a long one
+# in others. Each window counts all units of the client, in both stores and for
+# every algorithm. The short window erases nothing of the long one, not even
+# when it has ended, and is not blocked by it; its units are kept no longer than
+# the long window counts.
 
 use strict;
 use warnings;
@@ -16,7 +16,7 @@ my @stores = qw(local redis);
 my @algorithms = qw(counter fixed strict log);
 my $redis = SlidewinRedis->start;
 
-# 40 days: an aligned window that does not end meanwhile
+# 40 days: an aligned window that does not end during the suite
 my $long = 40 * 86_400;
 my ($zones, $locations) = ('', '');
 
@@ -83,7 +83,7 @@ for my $name (@names) {
     is(statuses("/b/$name?k=k", 1), '200', "$name: the short one once more");
 }
 
-# when nothing is left of the short one
+# when the short window has ended
 
 SlidewinNginx::nap(2.5);
 
@@ -95,15 +95,15 @@ for my $name (@names) {
 
     is($answer->{status}, 429, "$name: and the long one knows all");
 
-    # what it has counted is as old as it is: it was not counted anew; of a
-    # counter what was let through meanwhile has to fade as well
+    # units keep the time at which they were taken; with a counter, units
+    # admitted meanwhile have to fade as well
     my $retry = $answer->{header}{'retry-after'};
     cmp_ok($retry, '>=', $wait{$name} - 20, "$name: no sooner than it was");
     cmp_ok($retry, '<=', $wait{$name} + 20, "$name: nor much later")
         if $name !~ /counter/;
 }
 
-# the key of Redis lives as long as the long window needs it, and has an end
+# the key in Redis lives for as long as the long window needs it, and expires
 
 for my $algorithm (@algorithms) {
     my $key = "sw:{k}:redis_$algorithm";
@@ -120,14 +120,14 @@ for my $algorithm (@algorithms) {
            "$algorithm: and is no larger than two states");
 }
 
-# what clears a client clears all of it
+# clearing a client clears both windows
 
 for my $name (@names) {
     is(statuses("/reset/$name?k=k", 1), '200', "$name: reset");
     is(statuses("/a/$name?k=k", 4), '200 200 200 429', "$name: three again");
 }
 
-# a client that is counted with the short one all the time
+# a client that keeps being counted with the short window
 
 for my $name (@names) {
     is(statuses("/a/$name?k=busy", 1), '200', "$name: one of three");
@@ -137,9 +137,9 @@ for my $name (@names) {
        join(' ', ('200') x 60), "$name: and more");
 }
 
-# Each of two windows counts what the other has admitted, and when the short one
-# is over it is open again, however full the long one is. (When it is asked for
-# the first time, what the long one holds is taken to be of now.)
+# Each window counts what the other has admitted. When the short one has ended
+# it admits again, however full the long one is. (On its first request it takes
+# all units of the long one as taken now.)
 
 for my $name (@names) {
     is(statuses("/e/$name?k=all", 1), '200', "$name: one of twenty");
@@ -167,8 +167,8 @@ for my $round (1 .. 2) {
 }
 
 
-# In a zone where others make those go that count nothing, a client whose short
-# window is over still counts in the long one.
+# In a zone that drops expired clients for others, a client whose short window
+# has ended still counts in the long one.
 
 for my $algorithm (@algorithms) {
     my $name = "room_$algorithm";

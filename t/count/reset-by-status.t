@@ -1,5 +1,5 @@
-# reset= names the statuses that forgive: a request that ends with one of them
-# leaves nothing of what was counted for its client, in that limit.
+# reset= lists the statuses that clear a client: a request that ends with one of
+# them leaves nothing counted for its client in that limit.
 
 use strict;
 use warnings;
@@ -90,7 +90,7 @@ for my $place (SlidewinCount::stores()) {
     open my $page, '>', $nginx->root . '/html/page' or die "page: $!";
     close $page;
 
-    # ask LOCATION, STATUS...: what they got, then what is left
+    # ask LOCATION, STATUS...: the statuses received, then what is left
     my $ask = sub {
         my ($where, @statuses) = @_;
 
@@ -151,7 +151,7 @@ for my $place (SlidewinCount::stores()) {
     is(join(' ', map { SlidewinCount::left($nginx, $_, $key) }
                  qw(fixed strict)), '4 4', '... and no other');
 
-    # the module's own rejections forgive nothing
+    # rejections by the module clear nothing
 
     for my $case ([rejected => 429], [rejected_as => 403]) {
         my ($where, $status) = @$case;
@@ -178,14 +178,14 @@ for my $place (SlidewinCount::stores()) {
     is($ask->('by_other', 200), '429 then 3',
        '... nor one by the limit beside it');
 
-    # what the client is told counts, not what the upstream said
+    # the status that the client gets matters, not that of the upstream
 
     $key = SlidewinCount::fresh();
     is($ask->('page401', 401, 401), '401 401 then 3', "$name: error_page");
     is($ask->('page200', 401), '200 then 5', '... which makes it a good one');
     is($ask->('after', 401), '401 then 4', '... a post_action does not');
 
-    # whatever it costs
+    # with any cost
 
     $key = SlidewinCount::fresh();
     is($ask->('costly', 401, 401), '401 401 then 1', "$name: a cost of two");
@@ -196,8 +196,8 @@ for my $place (SlidewinCount::stores()) {
     is($nginx->get('/login_log?s=200')->{status}, 200,
        "$name: nobody is forgiven nothing");
 
-    # what is under way is forgiven as well, and is not given back from what
-    # is counted later
+    # requests in progress are cleared as well, and refund nothing of what is
+    # counted later
 
     $key = SlidewinCount::fresh();
     my @clients = map { $nginx->client } 1 .. 3;
@@ -215,7 +215,7 @@ for my $place (SlidewinCount::stores()) {
     is($clients[2]->answer->{status}, 302, '... and the third');
     is(SlidewinCount::left($nginx, 'log', $key), 5, '... forgives');
 
-    # a client that leaves, if that is what they want
+    # 499 clears if it is listed
 
     $key = SlidewinCount::fresh();
     is($ask->('login_log', 401, 401), '401 401 then 3', "$name: two bad ones");

@@ -1,6 +1,6 @@
-# A request that was under way when its client was forgiven has nothing to give
-# back: what is counted after that stays, whatever the request ends with. Only a
-# log knows each by its time; the others may give back what was taken since.
+# A request that was in progress when its client was cleared refunds nothing:
+# units counted after that stay, whatever its status. Only a log knows the time
+# of each unit; the other algorithms may refund units that were taken since.
 
 use strict;
 use warnings;

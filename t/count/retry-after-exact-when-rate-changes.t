@@ -1,6 +1,6 @@
-# Retry-After is as true after a change of the rate or the algorithm as before it,
-# in both stores and for every algorithm: with what was used under the old one,
-# the request is admitted after so many seconds, and a second earlier it is not.
+# Retry-After stays exact when the rate or the algorithm changes, in both stores
+# and for every algorithm: with the units used under the old rate, the request
+# is admitted after so many seconds, and not a second earlier.
 
 use strict;
 use warnings;
@@ -45,15 +45,16 @@ my %changes = (
     'a lower limit and a shorter window' => ['6r/1h', 6, "2r/${window}s"],
 );
 
-# A time before the request and one after its answer stand for the moment at
-# which it was judged, each where that makes the test no stricter than it is.
+# The moment of the decision lies between the time before the request and the
+# time after its answer; each check uses the one that cannot make it fail by
+# mistake.
 sub truth {
     my ($name, $change) = @_;
     my ($old, $units, $new) = @{$changes{$change}};
     my $own = $nginx->client;
     my ($before, $answer, $after, $uri);
 
-    # another client, if an aligned window ended meanwhile
+    # with another client, if an aligned window ended meanwhile
 
     for my $try (1 .. 5) {
         my $key = "$change-$try" =~ tr/ /-/r;
@@ -70,7 +71,7 @@ sub truth {
     return told($own, $uri, $before, $answer, $after);
 }
 
-# Whether what a first answer told is true.
+# Whether a Retry-After was exact.
 sub told {
     my ($own, $uri, $before, $answer, $after) = @_;
     my $retry = $answer->{header}{'retry-after'} // '';
@@ -91,7 +92,7 @@ sub told {
         return "answer $status too early" if $status != 429;
     }
 
-    # a little more: an edge knows the time of Redis to some ms
+    # a little later: an edge knows the time of Redis to some ms
 
     my $left = $after + $retry + 0.1 - SlidewinNginx::now();
     SlidewinNginx::nap($left) if $left > 0;
@@ -118,8 +119,8 @@ for my $i (0 .. $#cases) {
 $nginx->stop;
 
 
-# A reload changes the algorithm, and the window with it: what is refused by what
-# was used before is told the truth at once.
+# A reload changes the algorithm, and with it the window: a request that is
+# rejected because of earlier units gets an exact Retry-After at once.
 
 my @pairs;
 

@@ -1,5 +1,5 @@
-# Retry-After is the truth: after so many seconds the request is admitted, and
-# a second earlier it is not.
+# Retry-After is exact: the request is admitted after so many seconds, and not a
+# second earlier.
 
 use strict;
 use warnings;
@@ -23,10 +23,10 @@ my $nginx = SlidewinNginx->start(
     } @algorithms,
 );
 
-# Takes units until the cost is refused, then tries again when it may not yet
-# and when it may. A time before the request was sent and one after it was
-# answered stand for the unknown time at which it was judged, each where that
-# makes the test no stricter than the truth.
+# Takes units until the cost is rejected, then tries again too early and in
+# time. The moment of the decision lies between the time before the request and
+# the time after its answer; each check uses the one that cannot make it fail by
+# mistake.
 sub truth {
     my ($client, $algorithm, $key, $cost, $take, $pause) = @_;
     my $uri = "/$algorithm?k=$key&c=$cost";
@@ -52,7 +52,7 @@ sub truth {
     return "Retry-After: $retry" if $retry !~ /^[1-9]\d*$/
                                     || $retry > 2 * $window;
 
-    # all along until a second earlier
+    # again and again until a second before the time
 
     my ($early, $refused) = (0, 0);
     my $end = $before + $retry - 1;
@@ -64,7 +64,8 @@ sub truth {
         my $status = $client->get($uri)->{status};
 
         if (SlidewinNginx::now() > $end) {
-            # it may have been judged so late that it passed: all over again
+            # the decision may have been so late that the request passed: start
+            # over
             return truth($client, $algorithm, "$key-", $cost, $take, $pause)
                 if $status != 429;
             last;
@@ -101,7 +102,7 @@ my @results = $nginx->together(sub {
     my ($algorithm, $phase, @case) = @{$_[0]};
     my $key = "$phase-$case[0]-@{$case[1]}" =~ tr/ /-/r;
 
-    # where in an aligned window it begins
+    # at which part of an aligned window it begins
     my $now = Time::HiRes::time();
     my $start = (POSIX::floor($now / $window) + $phase) * $window;
 

@@ -1,5 +1,5 @@
-# slidewin_retry_jitter: a rejected crowd is told to come back at different
-# times, none of them earlier than the truth, none later than the jitter allows.
+# slidewin_retry_jitter: many rejected clients get different Retry-After values,
+# none earlier than exact, none later than the jitter allows.
 
 use strict;
 use warnings;
@@ -67,23 +67,24 @@ sub asked {
 
 sub whole { return POSIX::ceil($_[0]) }
 
-# Of a rejection: whether t= of the RateLimit field is the truth. When the unit
-# that is in the way was taken, and when the request was judged, is known to
-# within an answer; the clock of the module has whole milliseconds.
+# Whether t= of the RateLimit field of a rejection is exact. The moments at
+# which the blocking unit was taken and the request was rejected are known to
+# within an answer; the module counts whole milliseconds.
 sub exact {
     my ($taken, $answer, $window, $zone) = @_;
     my ($t) = ($answer->{header}{ratelimit} // '') =~ /"$zone";r=0;t=(\d+)/;
 
     return 0 if !defined $t;
 
-    # an edge knows the time of Redis to some more of them
+    # an edge knows the time of Redis to some ms more
     my $off = $zone eq 'redis' ? 0.1 : 0.002;
 
     return $t >= whole($window - ($answer->{to} - $taken->{from}) - $off)
            && $t <= whole($window - ($answer->{from} - $taken->{to}) + $off);
 }
 
-# How much later than t= each of so many rejections says, and what was wrong.
+# By how much the Retry-After of so many rejections is later than t=, and what
+# was wrong.
 sub extras {
     my ($own, $uri, $n, $window, $zone) = @_;
     my ($taken, @extras, @wrong);
@@ -121,7 +122,7 @@ sub extras {
 
 my $many = 200;
 
-# spread NAME, MOST, EXTRAS: none early, none late, and not all the same
+# spread NAME, MOST, EXTRAS: none too early, none too late, and not all equal
 sub spread {
     my ($name, $most, @extras) = @_;
     my %seen = map { $_ => 1 } @extras;
@@ -157,7 +158,7 @@ cmp_ok($half[0], '>=', 0, '500ms: none is told to come too early');
 cmp_ok($half[-1], '<=', 1, '500ms: nor more than a second later');
 
 
-# Where it is said.
+# Where the jitter applies.
 
 my $inherit = SlidewinNginx->start(http => <<'END', server => <<'END');
     slidewin_zone $arg_k zone=local:1m rate=1r/h algorithm=log;
@@ -201,7 +202,7 @@ $inherits->close;
 $inherit->stop;
 
 
-# One answer says one thing: the field, the variable and both logs.
+# All of one response agree: the field, the variable and both logs.
 
 sub told {
     my (%told, $lines);
@@ -215,7 +216,7 @@ sub told {
     return \%told;
 }
 
-# clients of their own: one that comes again within a second has no line
+# a new client each: the log throttle would leave out a second line
 my @answers = map {
     $client->get("/jitter/local?k=log$_");
     $client->get("/jitter/local?k=log$_");
@@ -245,7 +246,7 @@ is(join(' ', map { $told->{$_->{header}{'x-id'}}[1] } @answers),
    '... and the reset as it is');
 
 
-# A crowd, each a client of its own, on both workers.
+# Many clients at once, on both workers.
 
 my @crowd = $nginx->clients(60);
 
@@ -267,7 +268,7 @@ cmp_ok(scalar keys %$_, '>=', 4, '... and does not come back at once')
     for values %back;
 
 
-# The longest of several speaks, and its jitter.
+# Of several limits the longest Retry-After is sent, with its jitter.
 
 my $day = asked($client, '/jitter/several?k=several');
 my @several = map {
@@ -282,7 +283,7 @@ my @several = map {
 spread('several policies', 10, sort { $a <=> $b } @several);
 
 
-# What has no Retry-After gets none by it.
+# A response without Retry-After gets none by the jitter.
 
 for my $uri ('/jitter/never?k=never', '/jitter/bad?k=bad&rate=x',
              '/jitter/dry?k=local')

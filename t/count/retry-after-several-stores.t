@@ -1,6 +1,7 @@
-# Retry-After is the time when all policies of a request admit it, in whichever
-# stores they are. Those that were not asked are looked at: nothing is counted,
-# and a Redis that need not be asked is asked once a second for a client.
+# Retry-After is the time at which all limits of a request admit it, in
+# whichever stores they are. Limits behind the one that rejects are only looked
+# at: nothing is counted, and a Redis is asked no more than once a second for a
+# client.
 
 use strict;
 use warnings;
@@ -12,10 +13,10 @@ use Test::More;
 
 my %redis = map { $_ => SlidewinRedis->start } qw(a b);
 my $cluster = SlidewinCluster->start(masters => 3, replicas => 0);
-# a fixed window may end any time
+# a fixed window may end at any time
 my @algorithms = qw(counter strict log);
 
-# as long as suites may take: no short window ends while it is looked at
+# as long as suites may run: no window ends while the suite looks at it
 my ($short, $long) = ('1r/2m', '1r/10d');
 
 my @pairs = (
@@ -44,7 +45,7 @@ my $zones = join '', map {
   map({ (["short_$_", $short, "algorithm=$_ store=a"],
          ["long_$_", $long, "algorithm=$_ store=a"]) } @algorithms);
 
-# of other clients, and so of other slots
+# of other clients, and so in other cluster slots
 $zones .= "slidewin_zone x\$arg_k zone=short_x:1m rate=$short algorithm=log
                          store=cluster;
            slidewin_zone y\$arg_k zone=long_y:1m rate=$long algorithm=log
@@ -65,7 +66,7 @@ $zones .= "slidewin_zone x\$arg_k zone=short_x:1m rate=$short algorithm=log
                          on_error=open;
            slidewin_zone \$arg_k zone=fallback:1m rate=5r/h store=away;\n";
 
-# what has this anywhere is remembered for 100ms
+# the deny cache keeps these for 100ms
 my %counts = (long_count => ' count=200');
 
 my %limits = (
@@ -140,7 +141,7 @@ my $fresh = 0;
 
 sub retry { return $_[0]{header}{'retry-after'} // '-' }
 
-# the time of the long one, but for what the suite has taken
+# the time of the long window, less the time since the suite has taken it
 sub is_long {
     my ($answer, $name) = @_;
 
@@ -161,7 +162,7 @@ for my $pair (@pairs) {
     }
 }
 
-# what has room is not counted, nor told
+# a limit that has room is not counted, and its time is not sent
 
 my $k = 'k' . ++$fresh;
 
@@ -186,7 +187,7 @@ is_long($client->get("/three?k=$k"), 'three more are too many');
 is($client->get("/left-costs?k=$k")->{header}{'x-remaining'}, 2,
    '... and not counted');
 
-# a flood, for longer than anything is remembered
+# a flood, for longer than any cache lasts
 
 for my $way (qw(short_local-long_a long_a-short_local room many),
              map { "short_local-$_" } qw(long_count long_never long_100ms))
@@ -214,7 +215,7 @@ for my $way (qw(short_local-long_a long_a-short_local room many),
        '... and all are told the longer time');
 }
 
-# so does one whose rate is another each time
+# the same with another rate each time
 
 {
     $k = 'k' . ++$fresh;
@@ -235,7 +236,7 @@ for my $way (qw(short_local-long_a long_a-short_local room many),
            "rates: a question a second ($asked in $seconds s)");
 }
 
-# the latest that is known is told, also to a cost of which less is
+# the latest known time is sent, also for a cost whose own time is earlier
 
 {
     $k = 'k' . ++$fresh;
@@ -252,7 +253,7 @@ for my $way (qw(short_local-long_a long_a-short_local room many),
            "a cost is told what was seen last ($one of $two s)");
 }
 
-# what is remembered of a look refuses nobody that is not refused without it
+# the time that was remembered from a look rejects no request
 
 for my $zone (qw(long_count long_never)) {
     $k = 'k' . ++$fresh;
@@ -264,7 +265,7 @@ for my $zone (qw(long_count long_never)) {
        '... but not where only Redis is asked, and has room');
 }
 
-# nor is it told when the client was cleared here
+# nor is it sent after the client was cleared on this edge
 
 $k = 'k' . ++$fresh;
 $client->get("/short_local-long_count?k=$k");
@@ -273,7 +274,7 @@ is($client->get("/clear?k=$k")->{status}, 200, '... one begins anew');
 cmp_ok(retry($client->get("/short_local-long_count?k=$k")), '<=', 120,
        '... and is not told of any more');
 
-# a cost that can never pass is told no time
+# a cost that can never pass has no Retry-After
 
 $k = 'k' . ++$fresh;
 $client->get("/use?k=$k");
@@ -281,7 +282,7 @@ is(retry($client->get("/many?k=$k&c=11")), '-', 'never is no time') for 1 .. 3;
 
 sub questions { return ($redis{a}->calls('evalsha'))[0] // 0 }
 
-# a delay waits for all, and not at all if one of them takes too long
+# delay= waits for all limits, and not at all if one of them takes too long
 
 for my $way (qw(delay-one delay-both)) {
     $k = 'k' . ++$fresh;
@@ -289,7 +290,7 @@ for my $way (qw(delay-one delay-both)) {
     is_long($client->get("/$way?k=$k"), "$way: the second is not let wait");
 }
 
-# an earlier pass of the same request has used up its limit
+# an earlier pass of the same request has used up a limit
 
 $k = 'k' . ++$fresh;
 $client->get("/use?k=$k");
@@ -302,7 +303,7 @@ for my $way (qw(both dry)) {
             "$way: where a limit is met twice, and another refuses");
 }
 
-# who waits after one is not told to have been rejected by its limit
+# a request that waits after an earlier pass is not reported as rejected by it
 
 $k = 'k' . ++$fresh;
 $client->get("/brief?k=$k");
@@ -316,8 +317,8 @@ $client->get("/brief?k=$k");
        '... nor is the log');
 }
 
-# it comes back for all of its cost, not for what was missing: of ten, three
-# leave first, but one of the others is its own, and it needs four
+# the request asks again for its whole cost: of ten units three expire first,
+# but one of the others is its own, and it needs four
 
 for my $zone (qw(costs costs_local)) {
     $k = 'k' . ++$fresh;

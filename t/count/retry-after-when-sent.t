@@ -1,5 +1,5 @@
-# Retry-After is the truth: after so many seconds the request is admitted if
-# nobody else came, and a second earlier it is not.
+# When Retry-After is sent, and that it is exact: the request is admitted after
+# so many seconds if no other came, and not a second earlier.
 
 use strict;
 use warnings;
@@ -70,12 +70,12 @@ like(retry('/both?k=c'), $day, 'the longer of two');
 like(retry('/hour?k=c'), $hour, 'each had its own');
 like(retry('/both?k=a'), $hour, 'of the one that rejects');
 
-# less than a second is a second: 0 would mean now
+# less than a second is sent as 1: 0 would mean now
 my ($short) = grep { defined } map { retry('/ms?k=d') } 1 .. 20;
 is($short, 1, 'less than a second is a second');
 
 
-# A schedule of what is to be asked when, so that all clients wait together.
+# A schedule of requests, so that all clients wait at the same time.
 
 my @schedule;
 
@@ -99,7 +99,7 @@ sub ask {
     return ($answer->{status}, $answer->{header}{'retry-after'}, $from, now());
 }
 
-# Takes what is left, then waits for what it is told.
+# Takes what is left, then waits for as long as Retry-After says.
 sub exhaust {
     my ($name, $uri, $cost) = @_;
 
@@ -117,7 +117,7 @@ sub exhaust {
             at($from + $retry - 1 - 0.15, sub {
                 my ($status, undef, undef, $then) = ask("$uri&cost=$cost");
 
-                # an answer that comes late says nothing
+                # an answer that comes late proves nothing
                 return if $then > $from + $retry - 1;
 
                 $checked{$name}++;

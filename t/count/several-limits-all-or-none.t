@@ -1,4 +1,4 @@
-# Several policies on a request: all must admit it, or none has counted it.
+# Several limits on a request: all admit it, or none counts it.
 
 use lib 't/lib';
 use Test::Nginx::Socket 'no_plan';

@@ -1,7 +1,7 @@
-# A burst of almost three times the limit, behind it traffic at two fifths of
-# the limit, and a Redis that is so far that one request a round trip is less
-# than that: the line is served at the pace of the limit. It is gone when three
-# more windows have had room for what was left of the burst.
+# A burst of almost three times the limit, followed by traffic at two fifths of
+# the limit, with a Redis so far away that one request per round trip would be
+# slower than that. The queue drains at the pace of the limit: it is empty when
+# three more windows have had room for the rest of the burst.
 
 use strict;
 use warnings;
@@ -48,7 +48,7 @@ sub ask {
     return;
 }
 
-# how many still wait, behind the first that has no answer
+# how many wait behind the first that has no answer
 sub line {
     my ($algorithm, $all) = @_;
     my $waiting = $waiting{$algorithm};

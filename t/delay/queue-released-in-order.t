@@ -1,5 +1,5 @@
-# A line is served as fast as there is room: those that there is room for go
-# together, in the order they came, with one question to Redis.
+# A queue drains as fast as the limit has room: the requests for which there is
+# room are released together, in the order they came, with one check in Redis.
 
 use strict;
 use warnings;
@@ -29,7 +29,7 @@ for my $algorithm (@algorithms) {
 }
 
 my %conf = (
-    # lines that are left out of the log are in it at debug; nothing else is
+    # lines that the log throttle leaves out appear at debug, and no others do
     http => 'error_log logs/error.log debug_mail;
              slidewin_log_level warn key=on;
              slidewin_redis ' . $redis->unix_url . " timeout=20s
@@ -96,14 +96,14 @@ sub look {
     return $nginx->get("/look_$zone?k=$k")->{header}{'x-remaining'};
 }
 
-# there is room again, as those that wait are told
+# until the limit has room again, as it tells those that wait
 sub clear {
     my ($zone, $k) = @_;
 
     return $nginx->get("/clear_$zone?k=$k");
 }
 
-# clients that stand in line for these costs, one after the other
+# clients that queue up with these costs, one after the other
 sub line {
     my ($uri, $k, @costs) = @_;
     my $n = 0;
@@ -123,7 +123,7 @@ sub line {
     return @clients;
 }
 
-# what one after the other has left of a limit
+# what is left of a limit when the costs are taken one after the other
 sub left {
     my ($limit, @costs) = @_;
 
@@ -131,7 +131,7 @@ sub left {
 }
 
 
-# All of a line, with different costs.
+# A whole queue with different costs.
 
 for my $algorithm (@algorithms) {
     my $k = fresh();
@@ -151,7 +151,7 @@ for my $algorithm (@algorithms) {
 }
 
 
-# More than there is room for, with costs that do not fit.
+# More than there is room for, with costs that do not fit exactly.
 
 for my $algorithm (@algorithms) {
     my $k = fresh();
@@ -177,7 +177,7 @@ for my $algorithm (@algorithms) {
 }
 
 
-# Clients that leave the line, the first among them.
+# Clients that leave the queue, the first among them.
 
 {
     my $k = fresh();
@@ -199,7 +199,7 @@ for my $algorithm (@algorithms) {
 }
 
 
-# Several policies, in Redis and here.
+# Several limits, in Redis and in shared memory.
 
 {
     my $k = fresh();
@@ -236,8 +236,8 @@ for my $algorithm (@algorithms) {
     is(look('here', $k), 979, '... and here');
 }
 
-# A limit of this machine has room for one, Redis for the whole line: units are
-# not counted before their requests pass.
+# A limit in shared memory has room for one request, Redis for the whole queue:
+# units are not counted before their requests pass.
 
 {
     my $k = fresh();
@@ -254,7 +254,7 @@ for my $algorithm (@algorithms) {
 }
 
 
-# Units that come back at the end.
+# Units that are refunded at the end of a request.
 
 {
     my $k = fresh();
@@ -282,8 +282,8 @@ for my $algorithm (@algorithms) {
 $nginx->stop;
 
 
-# The first leaves while it asks: what it took for others goes back, and they
-# ask for themselves.
+# The first client leaves while its check is pending: the units it took for
+# others are refunded, and the others check for themselves.
 
 my $fake = SlidewinFake->start(modes => {
     room => sub {

@@ -1,4 +1,4 @@
-# Lines of several limits, and units that come back while others wait.
+# Queues of several limits, and units that are refunded while requests wait.
 
 use strict;
 use warnings;
@@ -60,7 +60,7 @@ END
 
 my $nginx = SlidewinNginx->start(
     connections => 256,
-    # lines that are left out of the log are in it at debug; nothing else is
+    # lines that the log throttle leaves out appear at debug, and no others do
     http => 'error_log logs/error.log debug_mail;
              slidewin_redis ' . $redis->unix_url . " timeout=5s
                    connect_timeout=10s;
@@ -69,7 +69,7 @@ my $nginx = SlidewinNginx->start(
              $zones",
     server => $locations);
 
-# an application that answers when it is told to
+# an application that answers when the suite says so
 my $app = IO::Socket::UNIX->new(Local => $nginx->root . '/app', Listen => 64)
     or die "listen: $!";
 chmod 0777, $nginx->root . '/app';
@@ -93,7 +93,7 @@ sub delays {
     return scalar(() = $nginx->errors(qr/delaying request .*, key "(?:$keys)"/));
 }
 
-# a client that is made to wait
+# a client that has to wait
 sub waits {
     my ($uri, $name) = @_;
     my $before = delays($uri);
@@ -105,7 +105,7 @@ sub waits {
     return $client;
 }
 
-# what the application is asked next
+# the next request that reaches the application
 sub held {
     my $bits = '';
 
@@ -127,12 +127,12 @@ sub answer {
     return;
 }
 
-# What is to be seen when all have begun to wait.
+# Checked when all clients wait.
 my @ends;
 
 for my $store (@stores) {
-    # Units that are not used after all, or forgiven: who waits for them is
-    # told, though it might have had to wait for long.
+    # Units that are refunded or cleared: a request that waits for them goes on
+    # at once, however long it would have had to wait.
 
     for my $how (qw(refund login)) {
         my $k = fresh();
@@ -155,7 +155,7 @@ for my $store (@stores) {
                '... as one would for a unit to leave the window');
     }
 
-    # Who waits for one limit keeps nobody from another.
+    # A request that waits for one limit does not hold up requests of another.
 
     for my $order ($store eq 'local' ? qw(xy yx) : 'yx') {
         my ($x, $y) = (fresh(), fresh());
@@ -175,7 +175,7 @@ for my $store (@stores) {
         };
     }
 
-    # Nor do two wait for each other.
+    # Two requests do not wait for each other.
 
     my ($x, $z) = (fresh(), fresh());
 
@@ -195,7 +195,7 @@ $_->() for @ends;
 @ends = ();
 
 
-# One client does not take all the places there are.
+# One client does not take all slots of the queue.
 
 my ($k, $other) = (fresh(), fresh());
 $nginx->asks("/local/big?c=60&k=$_")->answer for $k, $other;
@@ -210,7 +210,8 @@ $_->close for @crowd;
 $nginx->stop(signal => 'TERM');
 
 
-# A Redis that answers no check does not seem well because it forgets.
+# A Redis that answers no check is not taken for healthy because it carries out
+# refunds.
 
 my $full = SlidewinRedis->start(args => ['--maxmemory-policy', 'noeviction']);
 $nginx = SlidewinNginx->start(

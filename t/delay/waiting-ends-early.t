@@ -1,5 +1,5 @@
-# How waiting for a turn ends: clients that leave, workers that are to leave, a
-# Redis that dies, too many that wait.
+# How waiting ends early: the client leaves, the worker exits, Redis dies, or
+# too many requests wait.
 
 use strict;
 use warnings;
@@ -15,7 +15,7 @@ my $patience = SlidewinNginx::patience();
 
 my %conf = (
     workers => 1,
-    # lines that are left out of the log are in it at debug; nothing else is
+    # lines that the log throttle leaves out appear at debug, and no others do
     http => 'error_log logs/error.log debug_mail;
              slidewin_redis ' . $redis->unix_url . ' timeout=5s
                             connect_timeout=10s;
@@ -46,14 +46,14 @@ my $fresh = 0;
 
 sub fresh { return 'k' . ++$fresh }
 
-# how many lines there are of those that are delayed
+# how many log lines say that a request is delayed
 sub delays {
     my ($nginx) = @_;
 
     return scalar $nginx->errors(qr/delaying request/);
 }
 
-# N clients, the limit of each used up, that wait
+# N clients that have used up their limits and wait
 sub waiting {
     my ($nginx, $uri, $n, @keys) = @_;
     my $before = delays($nginx);
@@ -78,7 +78,7 @@ sub told {
 }
 
 
-# Clients that leave: no time is too long to stop waiting at once.
+# Clients that leave: waiting ends at once, however long it would have been.
 
 my $nginx = SlidewinNginx->start(%conf);
 my ($worker) = $nginx->workers;
@@ -93,7 +93,7 @@ for my $uri (qw(/hour /long /post)) {
                                  5 * $patience), "$uri: ... until they leave");
 }
 
-# one line, left from either end and from the middle
+# one queue, left from either end and from the middle
 {
     my $k = fresh();
     my $before = delays($nginx);
@@ -111,7 +111,7 @@ for my $uri (qw(/hour /long /post)) {
     is(told($client->answer), '200-DELAYED', '... and who comes is the first');
 }
 
-# what is sent meanwhile is not lost
+# data that the client sends meanwhile is not lost
 {
     my ($client) = waiting($nginx, '/redis', 1);
 
@@ -122,7 +122,7 @@ for my $uri (qw(/hour /long /post)) {
 $nginx->stop;
 
 
-# A worker that is to leave waits no longer than its requests may.
+# A worker that exits waits no longer than its requests may.
 
 for my $uri (qw(/local /redis)) {
     $nginx = SlidewinNginx->start(%conf);
@@ -147,7 +147,7 @@ for my $uri (qw(/local /redis)) {
 }
 
 
-# Redis goes away: whoever waits is decided by on_error when the time comes.
+# Redis dies: when the time of a waiting request comes, on_error decides.
 
 $nginx = SlidewinNginx->start(%conf);
 {
@@ -170,9 +170,9 @@ $nginx = SlidewinNginx->start(%conf);
 $nginx->stop;
 
 
-# Several workers and edges: who is first is decided by the store, and all are
-# answered. An edge that does not reach Redis in time would count by itself, and
-# that is not what is counted here.
+# Several workers and edges: the store decides which request is first, and all
+# are answered. The timeout is long, because an edge that does not reach Redis
+# in time would count by itself.
 
 $redis->run;
 {
@@ -196,7 +196,7 @@ $redis->run;
     is($passed + $count{'429-REJECTED'}, 80,
        'two edges, four workers: all are answered');
     cmp_ok($count{'200-DELAYED'}, '>=', 10, '... many of them later');
-    # the store counts in whole ms: four windows may be that much shorter
+    # the store counts whole ms: four windows may be that much shorter
     cmp_ok($passed, '<=', 10 * (1 + int($seconds + 0.004)),
            '... and no more than the limit allows');
 
@@ -204,7 +204,7 @@ $redis->run;
 }
 
 
-# No more than a quarter of the connections of a worker wait.
+# No more than a quarter of a worker's connections wait.
 
 $nginx = SlidewinNginx->start(%conf, connections => 100);
 {
@@ -216,7 +216,7 @@ $nginx = SlidewinNginx->start(%conf, connections => 100);
     is(told(map { $client->get("/hour?k=$k") } 1, 2), '200-PASSED 429-REJECTED',
        'one more is rejected at once');
 
-    # one that leaves makes room for one
+    # one that leaves makes room for another
     shift(@clients)->close;
     my $waits = 0;
     my $before = delays($nginx);

@@ -1,5 +1,6 @@
-# delay=TIME: a request that would be admitted within TIME waits for it, in
-# order; one that would not is rejected at once. On both stores alike.
+# delay=TIME: a request that would be admitted within TIME waits for that, in
+# order. One that would have to wait longer is rejected at once. The same in
+# both stores.
 
 use strict;
 use warnings;
@@ -57,7 +58,7 @@ END
 }
 
 my $nginx = SlidewinNginx->start(
-    # lines that are left out of the log are in it at debug; nothing else is
+    # lines that the log throttle leaves out appear at debug, and no others do
     http => 'error_log logs/error.log debug_mail;
              slidewin_redis unix:' . $redis->path . " timeout=5s
                    connect_timeout=10s;\n$zones",
@@ -78,7 +79,7 @@ sub status {
     return join ' ', $answer->{status}, $answer->{header}{'x-status'} // '-';
 }
 
-# how many requests with this key have been made to wait
+# how many requests with this key had to wait
 sub delays {
     my ($k) = @_;
 
@@ -92,8 +93,8 @@ sub delaying {
                                      10 * SlidewinNginx::patience());
 }
 
-# They all wait at the same time: a scenario is given a store and returns what
-# is to be done with what has become of it.
+# All scenarios wait at the same time: a scenario gets a store, and returns the
+# code that checks what has become of its requests.
 my @ends;
 
 sub scenario {
@@ -111,9 +112,10 @@ sub between {
     return $two->{header}{'x-time'} - $one->{header}{'x-time'};
 }
 
-# Not less than so many seconds after a moment: that of the answer before it is
-# not known, as Redis decides some time before nginx answers. And nginx' time is
-# that of its last turn.
+# Asserts that an answer came at least so many seconds after a moment. The
+# moment of the answer before it is not exact, as Redis decides some time before
+# nginx answers; and the time of nginx is that of the latest turn of its event
+# loop.
 sub not_before {
     my ($start, $seconds, $answer, $name) = @_;
 
@@ -133,7 +135,7 @@ sub early {
 }
 
 
-# A crowd passes at the pace of the limit, each in its turn.
+# Many requests pass at the pace of the limit, each in its turn.
 
 scenario(sub {
     my ($store) = @_;
@@ -174,8 +176,8 @@ scenario(sub {
 });
 
 
-# Each waits for as long as it must, and who would wait too long does not. They
-# all ask at once, and it is not known who comes first.
+# Each waits for as long as it must, and one that would wait too long is
+# rejected. They are sent at once, so that their order is not known.
 
 scenario(sub {
     my ($store) = @_;
@@ -214,7 +216,7 @@ scenario(sub {
 });
 
 
-# In order: one after the other stands in line.
+# In order: requests queue up one after the other.
 
 scenario(sub {
     my ($store) = @_;
@@ -239,7 +241,7 @@ scenario(sub {
 });
 
 
-# Nobody passes by those who wait, not even one that needs less.
+# No request overtakes those that wait, not even one that needs less.
 
 scenario(sub {
     my ($store) = @_;
@@ -284,7 +286,7 @@ scenario(sub {
 });
 
 
-# Who leaves is no longer waited for.
+# A client that leaves is no longer waited for.
 
 scenario(sub {
     my ($store) = @_;
@@ -302,7 +304,7 @@ scenario(sub {
     $clients[0]->close;
     my $last;
 
-    # the worker learns of it in its own time
+    # until the worker has noticed it
     ok(SlidewinNginx::until_true(sub {
            my $client = $nginx->asks("/$store/one?k=$k");
            SlidewinNginx::until_true(sub {
@@ -319,7 +321,8 @@ scenario(sub {
 });
 
 
-# A wait that is too long is none; a limit too small is not waited for.
+# A request that would wait too long is rejected at once, and so is a cost above
+# the limit.
 
 for my $store (@stores) {
     my $k = fresh();
@@ -333,7 +336,7 @@ for my $store (@stores) {
     is(status($answer), '429 REJECTED', "$store: what can never pass");
     is($answer->{header}{'retry-after'}, undef, "$store: ... never does");
 
-    # nobody is kept waiting by a dry run
+    # a dry run does not delay
     $k = fresh();
     is(join(', ', map { status($nginx->get("/$store/dry?k=$k")) } 1 .. 3),
        '200 PASSED, 200 REJECTED_DRY_RUN, 200 REJECTED_DRY_RUN',
@@ -341,7 +344,7 @@ for my $store (@stores) {
 }
 
 
-# Several limits: what waits for one is not counted by the other meanwhile.
+# Several limits: while a request waits for one, the other does not count it.
 
 scenario(sub {
     my ($store) = @_;
@@ -385,7 +388,7 @@ ok($nginx->errors(qr/\[notice\]\ .*\ delaying\ request\ by\ zone\ "local_one",
    'a line for one that is delayed, a level below');
 
 
-# Neither lines nor descriptors are left, and nothing keeps it from ending.
+# No queue and no descriptor is left, and nginx ends.
 
 my ($worker) = $nginx->workers;
 ok(SlidewinNginx::until_true(sub { SlidewinNginx::fds($worker) < 40 },

@@ -1,5 +1,5 @@
-# examples/cdn.conf: who is behind the CDN counts, grouped as networks are given
-# out; and only the CDN is believed.
+# examples/cdn.conf: the client behind the CDN is counted, grouped by network;
+# only the CDN is trusted to name it.
 
 use strict;
 use warnings;
@@ -34,14 +34,15 @@ is($late->{header}{'cache-control'}, 'no-store',
 like($late->{header}{'retry-after'}, qr/^[1-9]\d*$/, '... with a time');
 is(status('198.51.100.2'), 200, 'its neighbour is another');
 
-# what the client claimed stands before what the CDN has added
+# the address that the client claims stands before the one that the CDN has
+# added
 
 is(status('192.0.2.77', '198.51.100.1'), 429,
    'a claim in front of it changes nothing');
 is(status('198.51.100.1', '198.51.100.3'), 200,
    'and does not make another of anybody');
 
-# a home
+# an IPv6 network of a home
 
 my @home = map {
     status(sprintf '2001:db8:1:2%02x:%x::%x', $_ % 256, $_, $_ * 7)
@@ -54,7 +55,7 @@ is(status('2001:db8:1:300::1'), 200, 'the next /56 is another');
 is(status('2001:db8:1:1ff::1'), 200, 'and so is the one before');
 is(status('::ffff:198.51.100.1'), 429, 'an IPv4 address within IPv6 is itself');
 
-# who does not come by way of the CDN
+# a client that bypasses the CDN
 
 my @forged = map {
     $nginx->ask(2, '/', behind("203.0.113.$_"))->{status}

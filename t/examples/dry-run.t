@@ -1,5 +1,5 @@
-# examples/dry-run.conf: a limit on trial tells whom it would reject, in the log
-# alone; and is in force once it is told so.
+# examples/dry-run.conf: a limit on trial logs which requests it would reject,
+# and rejects none until dry_run is removed.
 
 use strict;
 use warnings;
@@ -16,8 +16,8 @@ my $nginx = SlidewinExample->start('dry-run', app => $app->address, change => [
         => "access_log $log limits;",
 ]);
 
-# The workers write when they are done with a request, which may be after the
-# client has its answer.
+# Workers write the line at the end of a request, which may be after the client
+# has its response.
 sub logged {
     my ($times) = @_;
     my $text;
@@ -32,8 +32,8 @@ sub logged {
 
 is($nginx->tallied(1, 130, '/page'), '200 x130', 'nobody is rejected');
 
-# A line stands for itself and for those that it says were left out; the last of
-# them come when the client has been quiet for a while.
+# A line stands for its own request and for those it says were left out; the
+# last line comes when the client has been quiet for a while.
 sub told {
     my ($level) = @_;
     my $n;
@@ -60,7 +60,7 @@ like($lines[0], qr{^127.0.0.1 \[\S+\] 200 PASSED trial 1/100 GET /page$},
 like($would[0], qr{^127.0.0.1 \S+ 200 REJECTED_DRY_RUN trial [\d.]+/100 GET },
      '... with the client, the limit and the request');
 
-# the command of the example, on what it has to find
+# the command in the example, on the log it is meant for
 
 my ($command) = SlidewinExample::text('dry-run')
                 =~ /^#   (grep \S+ \S+ \\\n#.*)/m;
@@ -78,7 +78,7 @@ is(scalar(() = $app->seen), 260, 'all reach the application');
 is(told('warn'), 60, 'the error log tells of them as warnings');
 is(scalar(() = $nginx->errors(qr/\[error\]/)), 0, '... not as errors');
 
-# beside it a limit is in force
+# the enforced limit beside it
 
 is($nginx->tallied(3, 1010, '/'), '200 x1000, 429 x10',
    'the limit that is not on trial holds');

@@ -1,5 +1,5 @@
-# Every file of examples/ is fit to be copied: it loads as it stands, in shared
-# memory and with Redis, has a suite of its own, and is listed.
+# Every file of examples/ can be copied: it loads as it is, in shared memory and
+# with Redis, has a suite of its own, and is in the list.
 
 use strict;
 use warnings;
@@ -22,7 +22,7 @@ for my $path (glob "$root/t/examples/*.t") {
 cmp_ok(scalar @names, '>', 0, 'there are examples');
 is(join(' ', sort @listed), "@names", 'the list has each of them');
 
-# what nginx -t says, and its exit code
+# what nginx -t prints, and its exit code
 sub tried {
     my ($text) = @_;
     my $dir = File::Temp->newdir;
@@ -30,7 +30,7 @@ sub tried {
                split ' ', $ENV{TEST_NGINX_LOAD_MODULES} // '';
     my $nginx = SlidewinNginx::binary();
 
-    # nginx -t opens it
+    # nginx -t opens the socket
     $text =~ s/listen \d+/listen unix:$dir\/socket/ or return 'no listen', 1;
     $text =~ s{/var/log/nginx/}{$dir/}g;
 
@@ -38,7 +38,7 @@ sub tried {
     print $file "${load}pid $dir/pid;\n$text";
     close $file;
 
-    # nginx -t leaves its own memory behind
+    # nginx -t does not free its memory
     local $ENV{ASAN_OPTIONS} = ($ENV{ASAN_OPTIONS} // '') . ',detect_leaks=0';
 
     return scalar `$nginx -t -e stderr -p $dir -c $dir/nginx.conf 2>&1`, $?;

@@ -1,5 +1,5 @@
-# examples/grpc.conf: a call over the limit ends with RESOURCE_EXHAUSTED, for
-# the clients of gRPC that there are.
+# examples/grpc.conf: a call over the limit ends with RESOURCE_EXHAUSTED, in
+# real gRPC clients.
 
 use strict;
 use warnings;
@@ -42,7 +42,7 @@ for my $call (@calls[3, 4]) {
        $metadata->{'retry-after'} . '000', '... as Retry-After does');
 }
 
-# streams; those of the reports that passed count here as well
+# streams; the reports that passed count here as well
 
 @calls = calls('/shop.Files/Upload', 2, 50);
 is(codes(@calls), 'OK x2', 'a stream');
@@ -52,7 +52,7 @@ is($calls[0]{reply}, 50, '... has all of its messages');
 
 my $passed = grep { $_->{code} eq 'OK' } @calls;
 
-# one more for each six seconds that passed since a window ended
+# one more for each six seconds since a window ended
 cmp_ok($passed, '>=', 95, 'a stream is one call, and so is a report');
 cmp_ok($passed, '<', 100, '... and there are no more than a hundred');
 is(codes(@calls), "OK x$passed, RESOURCE_EXHAUSTED x" . (100 - $passed),
@@ -64,7 +64,7 @@ cmp_ok(scalar(grep { $_->{code} eq 'RESOURCE_EXHAUSTED' } @calls), '>', 0,
 is(scalar(grep { $_->{code} !~ /^(?:OK|RESOURCE_EXHAUSTED)$/ } @calls), 0,
    '... without any other failure');
 
-# the bytes
+# the bytes of the response
 
 sub curl {
     my ($n, @arguments) = @_;
@@ -79,7 +79,8 @@ sub curl {
     return readline $curl;
 }
 
-# it has no message: this curl would stumble over an answer before its end
+# no message: this curl mishandles a response that comes before the request has
+# ended
 my $text = curl(1, '-X', 'POST');
 
 like($text, qr{^HTTP/2 200 }, 'a rejection is an answer of gRPC');

@@ -1,5 +1,5 @@
-# examples/identity.conf: the subject of a verified token counts, and so does a
-# session; neither can be made up, nor left out, to be counted as nobody.
+# examples/identity.conf: the subject of a verified token is counted, or a
+# session. A client can neither invent one nor leave it out to escape the limit.
 
 use strict;
 use warnings;
@@ -56,7 +56,7 @@ sub start {
 my $nginx = start();
 my $ann = bearer({ sub => 'ann' });
 
-# the way through
+# the request passes all checks
 
 my $answer = $nginx->ask(1, '/api/a?b=c', { %$ann, 'X-Subject' => 'bob' },
                          'POST', 'body');
@@ -78,7 +78,7 @@ is(scalar(() = $app->seen), 1, 'only the first has reached the application');
 is($nginx->ask(1, '/verify', $ann)->{status}, 404,
    'the verifier cannot be asked from outside');
 
-# a subject
+# tokens with a subject
 
 is($nginx->tallied(2, 60, '/api/', $ann), '200 x60',
    'a subject has its limit, and bad tokens have not used it');
@@ -96,7 +96,7 @@ is($nginx->tallied(3, 50, '/api/', bearer({ sub => 'bob' })), '200 x50',
 is($nginx->ask(4, '/api/', { %$ann, 'X-Subject' => 'carl' })->{status}, 429,
    'a name in the request does not make another of it');
 
-# no subject
+# tokens without a subject
 
 my $nameless = bearer({ scope => 'all' });
 
@@ -108,7 +108,7 @@ is($nginx->tallied(7, 1, '/api/', bearer({ sub => 'address 127.0.0.5' })),
 is($nginx->ask(7, '/api/', bearer({ sub => '127.0.0.5' }))->{status}, 200,
    '... nor by the address alone');
 
-# what the limit of subjects rejects has been verified, and counts for the
+# a request over the subject's limit has been verified, and counts for the
 # address
 
 my $before = () = $verifier->seen;
@@ -132,7 +132,7 @@ is($nginx->ask(9, '/api/', bearer({ sub => 'bob' }))->{status}, 200,
    '... while others go on');
 $nginx->stop;
 
-# a session
+# sessions
 
 $nginx = start();
 

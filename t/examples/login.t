@@ -1,4 +1,4 @@
-# examples/login.conf: wrong passwords have a limit, right ones have none. In
+# examples/login.conf: wrong passwords are limited, right ones are not. In
 # shared memory and in Redis.
 
 use strict;
@@ -10,7 +10,7 @@ use SlidewinExample;
 use SlidewinRedis;
 use Test::More;
 
-# 303 and 200 to the right password, 401 or 403 to others, 200 for the form
+# the right password gets 303 and 200, others 401 or 403, the form 200
 my $app = SlidewinApp->start(sub {
     my ($request) = @_;
     my $right = $request->{uri} eq '/token' ? 200 : 303;
@@ -48,7 +48,7 @@ for my $store ('shared memory', 'Redis') {
         return join ' ', map { $post->($n, $_)->{status} } @passwords;
     };
 
-    # good ones
+    # right passwords
 
     is($posts->(1, ('right') x 10), join(' ', (303) x 10),
        "$store: ten good logins cost nothing");
@@ -87,7 +87,7 @@ for my $store ('shared memory', 'Redis') {
            "$request does not come through");
     }
 
-    # a success forgives; not for the hour
+    # a success clears the short limit, not the one of the hour
 
     is($posts->(6, ('wrong') x 4, 'right', ('wrong') x 5, 'wrong'),
        join(' ', (401) x 4, 303, (401) x 5, 429),
@@ -113,8 +113,8 @@ for my $store ('shared memory', 'Redis') {
     is(scalar(() = $app->seen), $reached + 5,
        '... for the application as well');
 
-    # whoever does not wait; the application takes one after the other, and the
-    # last answer here is that nginx has let go of all
+    # clients that do not wait for the answer; the application takes one request
+    # after the other, so after the last answer nginx has finished all of them
 
     for my $i (1 .. 5) {
         my $before = () = $app->seen;
@@ -131,7 +131,7 @@ for my $store ('shared memory', 'Redis') {
     is($posts->(11, 'right'), 303, 'five who leave before the answer');
     is($posts->(10, 'wrong'), 429, '... have guessed');
 
-    # an account
+    # one account from many addresses
 
     my $token = sub {
         my ($n, $user, $password, $body) = @_;

@@ -1,5 +1,5 @@
-# examples/plans.conf: each customer has the rate of its plan; whoever has no
-# key that was given out is an address.
+# examples/plans.conf: each customer has the rate of its plan. A request without
+# a known API key is counted by address.
 
 use strict;
 use warnings;
@@ -26,7 +26,7 @@ sub left {
            map { $answer->{header}{"x-ratelimit-$_"} } qw(limit remaining);
 }
 
-# who they are
+# the customers
 
 my %body = (
     'k-1f9d0c77' => 'acme gold', 'k-83be4410' => 'acme gold',
@@ -40,7 +40,7 @@ for my $key (sort keys %body) {
        $body{$key}, "the application is told who has the key $key");
 }
 
-# one budget a customer, wherever it comes from
+# one budget for a customer, from all its addresses
 
 is(left(1, '/api/', key('k-0a64e2f1')), '200 60 58', 'the free plan');
 is($nginx->tallied(2, 60, '/api/', key('k-0a64e2f1')), '200 x58, 429 x2',
@@ -62,7 +62,7 @@ is(left(2, '/api/', key('k-83be4410')), '200 6000 5996', '... indeed');
 is($nginx->tallied(3, 610, '/api/', key('k-83be4410')), '200 x610',
    'the gold one has more');
 
-# no key, or none that was given out
+# no key, or an unknown one
 
 is(left(4, '/api/'), '200 30 29', 'without a key it is the lowest rate');
 

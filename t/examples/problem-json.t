@@ -1,4 +1,5 @@
-# examples/problem-json.conf: a rejection is JSON, whatever is known about it.
+# examples/problem-json.conf: the body of a rejection is JSON, whatever is known
+# about it.
 
 use strict;
 use warnings;
@@ -38,7 +39,7 @@ sub problem {
     return $problem;
 }
 
-# a limit of requests
+# the limit on requests
 
 is($nginx->tallied(1, 100, '/api/'), '200 x100', 'a hundred pass');
 
@@ -68,7 +69,7 @@ my $text = '';
 like($text, qr{^HTTP/1\.1 429 .*\r\n\r\n\z}s, 'HEAD gets the head');
 like($text, qr{^Content-Type: application/problem\+json\r$}m, '... the same');
 
-# a limit of pages
+# the limit on pages
 
 is($nginx->ask(3, '/api/report?pages=17')->{status}, 200, 'seventeen pages');
 $problem = problem($nginx->ask(3, '/api/report?pages=4'), 'four more');
@@ -84,7 +85,7 @@ for my $args ('', '?pages=0', '?pages=-1', '?pages=', '?pages=1&pages=20',
        "report$args is not free");
 }
 
-# nothing to say about when
+# no time to retry is known
 
 $late = $nginx->ask(4, '/api/report?pages=21');
 $problem = problem($late, 'more than there can ever be');
@@ -94,7 +95,7 @@ ok(exists $problem->{retry_after} && !defined $problem->{retry_after},
 is($late->{header}{'retry-after'}, undef, '... nor has it Retry-After');
 is($problem->{detail}, 'Trying again later may not help.', '... and says so');
 
-# a request that tries to be more than it is
+# input that tries to break out of the JSON
 
 for my $uri ('/api/%22%7D', '/api/"}', '/api/?a="}{', '/api/%0a%00') {
     my $answer = $nginx->ask(1, $uri, { 'X-Forwarded-For' => '"}{',
@@ -106,8 +107,8 @@ for my $uri ('/api/%22%7D', '/api/"}', '/api/?a="}{', '/api/%0a%00') {
 
 $nginx->stop;
 
-# A 429 of the application's own stays as it is; and if it is intercepted,
-# nothing of ours was violated.
+# A 429 of the application passes unchanged; if nginx intercepts it, the JSON
+# names no violated limit.
 
 my $error_page = "error_page 429 \@too_many_requests;\n";
 my $caught = "proxy_intercept_errors on; proxy_pass http://app;\n";

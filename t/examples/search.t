@@ -1,4 +1,5 @@
-# examples/search.conf: queries take what they cost, however they are written.
+# examples/search.conf: queries take units by their cost, however they are
+# spelled.
 
 use strict;
 use warnings;
@@ -19,7 +20,7 @@ sub left {
            =~ /^"search";r=(\d+);t=\d+$/ ? $1 : 'none';
 }
 
-# a new client for each: what the first request leaves of 300 is its cost
+# a new client for each: 300 less what the first request leaves is its cost
 sub cost {
     my ($query) = @_;
     my $answer = $nginx->ask(++$client, "/search$query");
@@ -41,7 +42,7 @@ for my $query ('?q=sh*', '?q=sh%2A', '?q=sh%2a', '?q=shoes&page=6',
     is(cost($query), '200: 10', "/search$query is dear");
 }
 
-# What is left is one and the same for all of them.
+# All endpoints take from the same budget.
 
 my @answers = $nginx->answers(1, 40, '/search?q=*');
 my $passed = grep { $_->{status} == 200 } @answers;
@@ -64,7 +65,7 @@ ok(scalar(grep { $_->{status} == 429 } @plain),
    'a plain query finds nothing left, either');
 is($nginx->ask(2, '/search?q=shoes')->{status}, 200, 'another client does');
 
-# Looking is free.
+# A request of cost 0 is free.
 
 my @looks = $nginx->answers(100, 50, '/search/left');
 

@@ -1,4 +1,4 @@
-# examples/websocket.conf: handshakes have a limit, open connections have none.
+# examples/websocket.conf: handshakes are limited, open connections are not.
 
 use strict;
 use warnings;
@@ -38,7 +38,7 @@ is(SlidewinNginx::tally(map { $_->{status} } @handshakes), '101 x2',
    'another client passes');
 is($echoes, 2, '... and is understood');
 
-# not a handshake
+# a request that is no handshake
 
 is($nginx->ask(3, '/socket')->{status}, 426,
    'a request without Upgrade gets what the application makes of it');

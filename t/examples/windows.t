@@ -1,4 +1,5 @@
-# examples/windows.conf: ten in a second and a thousand in an hour, together.
+# examples/windows.conf: ten requests in a second and a thousand in an hour,
+# together.
 
 use strict;
 use warnings;
@@ -10,7 +11,7 @@ use Test::More;
 my $app = SlidewinApp->start;
 my $nginx = SlidewinExample->start('windows', app => $app->address);
 
-# what an answer says is left: { zone => units }
+# what a response says is left: { zone => units }
 sub left {
     my ($answer) = @_;
 
@@ -24,7 +25,7 @@ is($first->{header}{'ratelimit-policy'},
    '"second";q=10;w=1, "hour";q=1000;w=3600', 'both limits are told');
 is(left($first)->{hour}, 999, 'and what is left');
 
-# A second may end at any time here: come until one is turned away.
+# A second may end at any time: requests until one is rejected.
 
 my @answers;
 
@@ -52,7 +53,7 @@ is($nginx->ask(3, '/')->{status}, 200, 'another client passes');
 $nginx->stop;
 $app->stop;
 
-# The thousand, with no second in the way.
+# The thousand, without reaching the limit of a second.
 
 $app = SlidewinApp->start;
 $nginx = SlidewinExample->start('windows', app => $app->address, change => [

@@ -1,4 +1,4 @@
-# Clients that leave while they wait.
+# Clients leave while their requests wait for a store.
 
 use lib 't/lib';
 use Test::Nginx::Socket 'no_plan';
@@ -13,7 +13,7 @@ our $UserFiles = <<'END';
 content
 END
 
-# "never" does not answer: who waits for it goes only by leaving
+# the store "never" does not answer: a request ends only when its client leaves
 our $Stores = <<'END';
 slidewin_test_store never silent;
 slidewin_test_store late delay=50ms;
@@ -57,7 +57,7 @@ END
 
 our $Get = "GET /file HTTP/1.1\r\nHost: a\r\n\r\n";
 
-# requests in progress, this one not
+# requests in progress, without this one
 sub busy {
     my ($writing) = get('/status')->{body} =~ /Writing: (\d+)/;
     return $writing - 1;

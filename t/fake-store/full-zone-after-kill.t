@@ -1,5 +1,6 @@
-# A zone whose worker was killed with the lock held has its clients in no order
-# that they counted in: what counts nothing any more still makes room first.
+# A worker was killed while it held the lock of a zone, so that the zone's
+# clients are no longer in the order in which they were counted. Expired clients
+# are still dropped first.
 
 use strict;
 use warnings;
@@ -16,7 +17,7 @@ my $env = $clock->env;
 
 my $nginx = SlidewinNginx->start(
     env => $env,
-    # a worker has only the environment it is told to keep
+    # nginx passes only these environment variables to its workers
     main => join('', map { "env $_;" } sort keys %$env),
     workers => 2,
     http => join('', map {

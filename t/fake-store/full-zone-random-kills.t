@@ -1,7 +1,7 @@
-# Clients of any window count, are given back their units, are cleared or looked
-# at, at any time, in zones that are always full; workers are killed at any step
-# of that. The test build tells, when it forgets a client that counts, whether
-# another counted nothing.
+# Clients with random windows are counted, refunded, cleared and looked at in
+# random order, in zones that are always full; workers are killed at random
+# steps. When the test build evicts a client that still counts, it tells whether
+# another had expired.
 
 use strict;
 use warnings;
@@ -23,7 +23,7 @@ diag("SLIDEWIN_SEED=$seed");
 
 my $nginx = SlidewinNginx->start(
     env => $env,
-    # a worker has only the environment it is told to keep
+    # nginx passes only these environment variables to its workers
     main => join('', map { "env $_;" } sort keys %$env),
     workers => 2,
     http => 'slidewin_log_level off;'
@@ -41,7 +41,7 @@ my $nginx = SlidewinNginx->start(
 
 sub one_of { return $_[rand @_] }
 
-# many of a few windows, and some of any
+# many clients with a few windows, and some with any window
 my @windows = map { 1 + int rand 900 } 1 .. 3;
 
 sub request {
@@ -73,7 +73,7 @@ for (1 .. 60) {
         $odd += $_ for values %count;
     }
 
-    # by a worker that lives on
+    # by a worker that is not killed
     $client->get('/steps?n=0');
 }
 

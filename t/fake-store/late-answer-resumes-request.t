@@ -1,4 +1,4 @@
-# A store that answers later: the request waits, and all else is as if it had
+# A store answers later: the request waits, and then goes on as if the store had
 # answered at once.
 
 use lib 't/lib';

@@ -1,4 +1,4 @@
-# A store that fails, at once or later: the policy's on_error decides.
+# A store fails, at once or later: on_error of the zone decides.
 
 use lib 't/lib';
 use Test::Nginx::Socket 'no_plan';
@@ -18,7 +18,7 @@ END
 our @Failing = ('slidewin_test_store bad fail;',
                 'slidewin_test_store bad delay=20ms fail;');
 
-# the same twice: with a store that fails at once and one that fails later
+# each block twice: with a store that fails at once and one that fails later
 sub twice {
     my ($zone) = @_;
     return map { "$_\n$zone\n" } @Failing;

@@ -1,5 +1,6 @@
-# Waiting changes nothing in the order of things: limit_req before it; allow,
-# deny, auth_basic and auth_request after it; and it counts for no password.
+# Waiting for a store does not change the order of checks: limit_req before it;
+# allow, deny, auth_basic and auth_request after it. With "satisfy any" it does
+# not stand in for a password.
 
 use lib 't/lib';
 use Test::Nginx::Socket 'no_plan';

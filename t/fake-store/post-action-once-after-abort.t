@@ -1,5 +1,5 @@
-# A client that leaves while a store is asked: the post_action takes place, and
-# once, though the answer comes in the middle of it.
+# A client leaves while its request waits for a store: the post_action runs, and
+# runs once, though the store answers in the middle of it.
 
 use lib 't/lib';
 use Test::Nginx::Socket 'no_plan';
@@ -37,7 +37,7 @@ sub busy {
     return $writing - 1;
 }
 
-# N clients leave while they wait; the upstream answers when the store has
+# N clients leave while they wait; the upstream answers after the store
 sub leave {
     my ($n, $uri) = @_;
     my $up = upstream(port(2));

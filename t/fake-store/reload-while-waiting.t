@@ -1,5 +1,5 @@
-# A reload while requests wait for a store: the workers that have them answer
-# them, and leave soon after the last.
+# A reload while requests wait for a store: the old workers answer them, and
+# exit soon after the last.
 
 use strict;
 use warnings;
@@ -49,7 +49,7 @@ is($nginx->get('/a?k=hot')->{status}, 429, 'the counts are in the new ones');
 $nginx->stop;
 
 
-# a store that is very slow holds a worker only as long as the clients stay
+# a very slow store holds up a worker only as long as its clients stay
 
 $nginx = SlidewinNginx->start(
     workers => 2,

@@ -1,4 +1,4 @@
-# A reset gives a client all of its limit back, and no other one anything.
+# A reset gives one client its whole limit back, and changes nothing for others.
 
 use strict;
 use warnings;
@@ -67,7 +67,7 @@ for my $name (@algorithms, 'later') {
 }
 
 
-# A log that has grown is given back whole, again and again.
+# The memory of a log that has grown is freed completely, again and again.
 
 for my $round (1 .. 3) {
     my @statuses = $client->statuses(('/large?key=a') x 1001);

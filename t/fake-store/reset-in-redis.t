@@ -1,5 +1,5 @@
-# A reset in Redis gives a client all of its limit back, on every edge, and no
-# other one anything.
+# A reset in Redis gives one client its whole limit back on every edge, and
+# changes nothing for others.
 
 use strict;
 use warnings;

@@ -1,4 +1,4 @@
-# Policies of several stores on one request: all admit it, or none keeps it
+# Limits in several stores on one request: all admit it, or none keeps it
 # counted.
 
 use lib 't/lib';

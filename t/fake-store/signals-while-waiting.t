@@ -1,4 +1,4 @@
-# Signals while requests wait for a store.
+# Signals to nginx while requests wait for a store.
 
 use strict;
 use warnings;
@@ -42,7 +42,7 @@ is(scalar($nginx->errors(qr/exited on signal/)), 0, '... cleanly');
 $nginx->stop(name => 'QUIT');
 
 
-# TERM does not wait; a worker that did would take as long as the store
+# TERM does not wait for the store
 
 $conf{http} =~ s/delay=\S+/delay=60s;/;
 
@@ -59,7 +59,7 @@ for my $signal (qw(TERM INT)) {
 }
 
 
-# QUIT, and then the clients leave
+# QUIT, then the clients leave
 
 $nginx = SlidewinNginx->start(%conf);
 @clients = waiting($nginx);
@@ -77,7 +77,8 @@ is(scalar($nginx->errors('call cancelled')), 50,
 $nginx->stop(name => 'clients leave');
 
 
-# after requests have waited and been answered nothing is left to wait for
+# after requests have waited and were answered nothing keeps a worker from
+# exiting
 
 $conf{http} =~ s/delay=\S+/delay=1s;/;
 $nginx = SlidewinNginx->start(%conf);
@@ -91,7 +92,7 @@ ok(SlidewinNginx::all_gone(@all), 'idle after waiting: gone soon');
 $nginx->stop(name => 'idle');
 
 
-# a new binary while requests wait in the old
+# an upgrade to a new binary while requests wait in the old one
 
 $conf{http} =~ s/delay=\S+/delay=3s;/;
 $nginx = SlidewinNginx->start(%conf);

@@ -1,4 +1,5 @@
-# $slidewin_source says who decided, and $slidewin_latency how long it took.
+# $slidewin_source tells what decided, and $slidewin_latency how long the check
+# took.
 
 use strict;
 use warnings;

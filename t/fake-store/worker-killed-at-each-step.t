@@ -1,7 +1,6 @@
-# A worker is killed at each step of a change to a zone, one after the other,
-# until the change has no more: the other worker goes on, no client gets more
-# than its limit, those that had nothing to do with it lose nothing, and all of
-# the memory is there.
+# A worker is killed at each step of a change to a zone, until the change has no
+# further step. The other worker goes on, no client gets more than its limit,
+# uninvolved clients lose nothing, and no memory is lost.
 
 use strict;
 use warnings;
@@ -71,8 +70,8 @@ sub left {
     return $two->get("/peek_$zone?k=$key")->{header}{'x-remaining'};
 }
 
-# walk ZONE, URI, LOW, HIGH, PREPARE: kills at each step what a request to the
-# URI does for a new key; so many more requests are admitted then
+# walk ZONE, URI, LOW, HIGH, PREPARE: kills the worker at each step of a request
+# to the URI with a new key; then LOW to HIGH more requests are admitted
 sub walk {
     my ($zone, $uri, $low, $high, $prepare) = @_;
     my @bystanders = map { "by$_" } 1 .. 10;
@@ -92,7 +91,7 @@ sub walk {
         $one->get("/steps?n=$n");
         $one->get("$uri&k=$key");
 
-        # some changes come after the answer
+        # some changes come after the response
         $died = $one->get('/free')->{status} == 0;
 
         my $since = SlidewinNginx::now();
@@ -126,7 +125,7 @@ sub fill {
     return scalar grep { left($zone, $_) < $of } @keys;
 }
 
-# each an entry of its own
+# each at a time of its own, so that it is an entry of its own
 sub one_by_one {
     my ($zone, $key, $n) = @_;
 
@@ -138,8 +137,8 @@ sub one_by_one {
     return;
 }
 
-# a client that was given back what it used last, and others beside it: all of
-# them end before one that has counted before that
+# a client that was refunded what it used last, and others beside it: all of
+# them expire before one that was counted earlier
 sub sorted {
     my ($zone) = @_;
     my @others = map { "other$_" } 1 .. 8;
@@ -184,7 +183,7 @@ for my $zone (@changes) {
 }
 
 
-# what is counted elsewhere
+# what is counted in other stores
 
 my (@many, @wrong);
 my ($n, $died) = (0, 1);
@@ -195,7 +194,7 @@ while ($died && $n < 300) {
     doomed();
     $one->get("/steps?n=$n");
 
-    # the first two are counted, then there is more and more of it
+    # the first two are counted, then the log grows with each
     my @statuses = map { $one->get("/lease?k=$key")->{status} } 1 .. 5;
     $died = $one->get('/free')->{status} == 0;
 

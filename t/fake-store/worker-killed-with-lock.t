@@ -1,4 +1,4 @@
-# A worker is killed while it holds the lock of a zone and has half changed it.
+# A worker is killed while it holds the lock of a zone that it has half changed.
 
 use strict;
 use warnings;
@@ -69,7 +69,8 @@ for my $algorithm (qw(counter fixed strict log)) {
         is($nginx->client_of($new)->get("/a?k=$links")->{status}, 429,
            '... and knows the counts');
 
-        # more than the zone holds: the queue is walked, entries are freed
+        # more clients than the zone holds: the queue is walked, entries are
+        # freed
 
         is(SlidewinNginx::tally($two->statuses(map {
                ("/a?k=$links", map { "/a?k=" . rand } 1 .. 9)
@@ -79,7 +80,7 @@ for my $algorithm (qw(counter fixed strict log)) {
         is(SlidewinNginx::tally($two->statuses(("/both?k=$links-both") x 11)),
            '200 x10, 429 x1', '... with another zone, too');
 
-        # a reload finds a sound zone
+        # a reload finds a consistent zone
         $_->close for $one, $two;
         $nginx->reload;
         is($nginx->get("/a?k=$links")->{status}, 429,

@@ -1,5 +1,5 @@
-# What a Redis user must be allowed for the module to work: enough is enough,
-# and nothing of it can be left out.
+# The permissions that a Redis user needs, as the README lists them: they are
+# enough, and none of them can be left out.
 
 use strict;
 use warnings;
@@ -46,7 +46,7 @@ sub edge {
     return;
 }
 
-# of one client: a new one, unless the URI has it
+# of one client: a new one, unless the URI names it
 sub sources {
     my ($uri, $n) = @_;
 
@@ -66,10 +66,10 @@ sub works {
     }, $seconds);
 }
 
-# What does not work with these permissions: the four algorithms, a log that is
-# long, a script that Redis has forgotten, a request taken back because its status
-# does not count, a status that clears the client. Whether it is to be all is
-# said by who asks: it takes a while to see that nothing works.
+# What does not work with these permissions: the four algorithms, a long log, a
+# script that Redis has forgotten, a request refunded because of its status, a
+# status that clears the client. The caller says whether all must work, because
+# it takes a while to see that something does not.
 sub broken {
     my ($all, @may) = @_;
     my @broken;
@@ -87,10 +87,10 @@ sub broken {
                ne '200-redis 200-redis 200-redis 429-redis';
     }
 
-    # what breaks does not break what follows
+    # a failure here must not affect what follows
     works(5);
 
-    # one that is longer than what is read of it at first
+    # a log that is longer than what is read of it at first
     push @broken, 'long log'
         if sources('/long', 120) =~ /fallback/;
     works(5);
@@ -108,7 +108,7 @@ sub broken {
     $redis->command('CLIENT', 'KILL', 'USER', 'edge');
     works(5);
 
-    # all of three
+    # three of three
     $fresh++;
     $nginx->get("/back?k=$fresh") for 1 .. 3;
     push @broken, 'taken back'
@@ -148,12 +148,12 @@ for (['+time', 'all'], ['+evalsha', 'all'], ['+get', 'all'], ['+set', 'all'],
        "not enough: without $without");
 }
 
-# the script is there already: then it shows only when it is gone
+# the script is loaded already: a missing permission shows only when it is not
 
 is(broken(0, grep { $_ ne '+eval' } split(' ', $least), '+script|load'),
    'forgotten', 'not enough: +script|load instead of +eval');
 
-# a database of its own
+# a database other than 0
 
 my $database = 'location = /fixed { slidewin zone=fixed; empty_gif; }';
 

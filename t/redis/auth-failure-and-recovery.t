@@ -1,6 +1,6 @@
-# A Redis that does not let us in, or not do what we must: nginx starts all the
-# same, on_error decides, it is well as soon as Redis says so, and no log ever
-# has a password.
+# Redis refuses the password, the user or a command: nginx starts all the same,
+# on_error decides, Redis decides again as soon as it accepts, and no password
+# is logged.
 
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ use Test::More;
 my @secrets = ('s3cret', 'wr0ng', 'r0tated');
 my $secrets = join '|', @secrets;
 
-# all there is to log, as loud as the build can
+# everything is logged, at the most detailed level of the build
 my $main = 'error_log logs/loud.log '
            . (SlidewinNginx::debug() ? 'debug' : 'info') . ';';
 my $http = 'log_format all "$request $slidewin_status $slidewin_source '
@@ -28,7 +28,7 @@ sub start {
                                  %options);
 }
 
-# a Redis whose first connection may do anything
+# a Redis whose first connection has all permissions
 sub redis {
     my @args = @_;
     my $redis = SlidewinRedis->start(args => \@args);
@@ -69,7 +69,7 @@ sub ends {
 }
 
 
-# A password is wanted, and there is none.
+# Redis wants a password, and none is configured.
 
 my $redis = redis('--requirepass', 's3cret');
 my $faults = start(to($redis, ''));
@@ -87,7 +87,7 @@ ends($faults, $name);
 $redis->remove;
 
 
-# The wrong password; then Redis gets it, then another one.
+# The wrong password; Redis is set to it, and then to another one.
 
 $redis = redis('--requirepass', 's3cret');
 $faults = start(to($redis, ':wr0ng@'));
@@ -100,7 +100,7 @@ $faults->fails($name);
 $redis->command('CONFIG', 'SET', 'requirepass', 'wr0ng');
 $faults->recovers($name);
 
-# who is in stays in, until the connection ends
+# a connection that is logged in stays so until it ends
 $redis->command('CONFIG', 'SET', 'requirepass', 'r0tated');
 $faults->decides("$name, another password later");
 $redis->command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
@@ -118,7 +118,7 @@ ends($faults, $name);
 $redis->remove;
 
 
-# A user that is not there, is made, is removed, and is made again.
+# A user that does not exist, is created, removed, and created again.
 
 $redis = redis();
 $faults = start(to($redis, 'edge:s3cret@'));
@@ -146,7 +146,7 @@ $faults->recovers("$name, known again");
 ends($faults, $name);
 
 
-# A password that Redis does not ask for is a mistake somewhere.
+# A password that Redis does not ask for is a configuration mistake.
 
 $faults = start(to($redis, ':s3cret@'));
 $name = 'a password too many';
@@ -157,7 +157,7 @@ ends($faults, $name);
 $redis->remove;
 
 
-# Let in, and not allowed to do what must be done.
+# Logged in, but without a permission that the module needs.
 
 sub edge {
     my ($redis, @may) = @_;
@@ -184,7 +184,7 @@ for (['EVALSHA', ['~sw:*', '+@all', '-evalsha']],
     log_has($faults, 'failed: ".*(?:NOPERM|permission|run this command)',
             "$name: said");
 
-    # enough of them, and it is not asked any more
+    # after enough failures Redis is not asked any more
 
     SlidewinNginx::until_true(sub {
         $faults->get('/open?k=' . SlidewinFaults::fresh());
@@ -222,7 +222,8 @@ ends($faults, $name);
 $redis->remove;
 
 
-# A Redis without a command repeats what came with it: a password, a client.
+# A Redis without a command repeats its arguments in the error: a password, a
+# client.
 
 $redis = redis('--rename-command', 'AUTH', '');
 $faults = start(to($redis, ':s3cret@'));

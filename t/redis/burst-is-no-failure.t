@@ -1,7 +1,7 @@
-# Very many requests in one turn of the event loop, and a Redis that is well: too
-# many at once is not a failure. One client gets its limit and no more, clients
-# of their own are decided by Redis, and where there are too many to wait they
-# are refused, whatever on_error says.
+# Very many requests in one turn of the event loop, with a healthy Redis: their
+# number is not a failure. One client gets its limit and no more, different
+# clients are decided by Redis, and if too many would have to wait they are
+# rejected, whatever on_error says.
 
 use strict;
 use warnings;
@@ -17,7 +17,7 @@ my $redis = SlidewinRedis->start;
 my @modes = qw(open local closed);
 my ($nginx, $worker, $port);
 
-# an nginx with a policy for each on_error
+# an nginx with a zone for each on_error
 sub start {
     my ($url, %options) = @_;
     my ($zones, $locations) = ('', '');
@@ -48,8 +48,8 @@ sub start {
     return;
 }
 
-# 128 streams of each of N connections, all there when the worker looks. What is
-# asked is by the number of the stream.
+# 128 streams on each of N connections, all of them sent before the worker
+# reads. The URI depends on the number of the stream.
 sub burst {
     my ($n, $uri) = @_;
     my @clients = map { SlidewinHTTP2->new($port) } 1 .. $n;
@@ -89,7 +89,7 @@ sub told {
 sub lines { return join '', $nginx->errors(qr/slidewin redis/) }
 
 
-# One client, 4096 at once.
+# One client, 4096 requests at once.
 
 start($redis->url, timeout => '20s');
 
@@ -109,7 +109,8 @@ is(lines(), '', '... and there is nothing to log');
 $nginx->stop;
 
 
-# So many wait for a store as 16 times the connections of a worker.
+# At most 16 times as many requests as a worker has connections wait for a
+# store.
 
 my $fake = SlidewinFake->start;
 
@@ -134,8 +135,8 @@ is($fake->accepts, 1, '... on the first connection');
 $nginx->stop;
 
 
-# A Redis that answers in time, but not all that stand in line: 1024 are sent at
-# once, the next when those are answered, and for the rest it is too late then.
+# Redis replies in time, but not to all that are queued: 1024 are sent at once,
+# the next when those are answered, and for the rest it is too late then.
 
 my $timeout = 4;
 
@@ -167,8 +168,8 @@ is($nginx->get('/open?k=next')->{header}{'x-source'}, 'redis',
 $nginx->stop;
 
 
-# The same with a worker that stands still when the second 1024 are answered:
-# what has arrived is read before a check that stands in line is given up.
+# The same with a worker that is stopped when the second 1024 are answered:
+# replies that have arrived are read before a queued check is given up.
 
 $fake = SlidewinFake->start;
 start($fake->url, timeout => "${timeout}s");
@@ -195,8 +196,8 @@ is(lines(), '', '... for nobody else was late');
 $nginx->stop;
 
 
-# A Redis that answers on and on, but not the last of a crowd in time: behind so
-# many that were answered, that says nothing about Redis.
+# Redis keeps replying, but not to the last of a burst in time: behind so many
+# that were answered, that is no failure of Redis.
 
 my $nth = 0;
 

@@ -1,5 +1,5 @@
-# Clients while Redis is asked: those that leave, that send much at once, and
-# that have a body.
+# Clients whose check is pending in Redis leave, send much at once, or have a
+# body.
 
 use lib 't/lib';
 use Test::Nginx::Socket 'no_plan';
@@ -13,7 +13,7 @@ log_level('notice');
 
 our $Redis = SlidewinRedis->start;
 
-# the same Redis, up to 20 ms away
+# the same Redis, with up to 20 ms of latency
 our $Slow = SlidewinFake->start(relay => $Redis->path,
                                 delay => sub { rand 0.02 });
 
@@ -22,7 +22,7 @@ our $UserFiles = <<'END';
 content
 END
 
-# 60 s: nobody is answered before Redis goes on
+# 60 s: no request is answered while Redis is stopped
 our $Http = <<"END";
 slidewin_redis @{[$Redis->url]} timeout=60s connect_timeout=10s;
 slidewin_redis @{[$Slow->url]} name=slow timeout=60s connect_timeout=10s;
@@ -75,14 +75,14 @@ sub told {
     return "$r->{status} " . ($r->{headers}{'x-source'} // '-');
 }
 
-# requests in progress, this one not
+# requests in progress, without this one
 sub busy {
     my ($writing) = get('/status')->{body} =~ /Writing: (\d+)/;
     return $writing - 1;
 }
 
-# Redis counts from nothing, and nginx is connected; returns how many files nginx
-# has open then
+# Empties Redis, and waits until nginx is connected; returns how many files
+# nginx has open then
 sub begin {
     $Redis->command('FLUSHALL');
     for my $uri (@_) {
@@ -111,7 +111,7 @@ sub all_are_gone {
     ok(wait_until(sub { open_files() <= $files }), 'no file is left open');
 }
 
-# what Redis has to say to those who left reaches nobody else
+# the replies to checks of clients that have left reach no other request
 sub late_replies {
     my $uri = shift;
 

@@ -1,7 +1,7 @@
-# What time an edge tells the scripts: by what it has read of Redis' clock, if
-# that is fresh and as good as a round trip of TIME itself; else none, and the
-# script asks. MONITOR says when a check ran and what time it brought along,
-# which was read before: it is never ahead by more than the reading is wrong.
+# Which time an edge sends to the scripts: its reading of Redis' clock, if that
+# is fresh and as exact as a round trip of TIME; otherwise none, and the script
+# asks the server. MONITOR shows when a check ran and which time it carried:
+# that is never ahead by more than the error of the reading.
 
 use strict;
 use warnings;
@@ -12,7 +12,7 @@ use SlidewinProxy;
 use SlidewinRedis;
 use Test::More;
 
-# how wrong a reading may be, and a ms that is rounded
+# the error that a reading may have, and a ms for rounding
 my $error = 5 + 1;
 
 my $certs = SlidewinCerts->new;
@@ -31,8 +31,8 @@ END
 END
 }
 
-# asked(REDIS, CODE): of each check meanwhile, how far its time was ahead of
-# Redis' in ms, or none.
+# asked(REDIS, CODE): for each check during CODE, how many ms its time was ahead
+# of that of Redis, or none.
 sub asked {
     my ($redis, $code) = @_;
     my $monitor = $redis->client;
@@ -62,7 +62,7 @@ sub asked {
 
 sub known { return grep { $_ ne 'none' } @_ }
 
-# a machine that is busy may take a while to a reading that is good enough
+# on a busy machine it may take a while to get an exact reading
 sub gets_known {
     my ($redis, $nginx, $name) = @_;
 
@@ -91,7 +91,7 @@ sub checks {
 }
 
 
-# One flight of a TLS handshake is held: it is no part of the question.
+# One flight of a TLS handshake is held up: it does not count into the reading.
 
 {
     my $redis = SlidewinRedis->start(tls => $certs->server('redis'));
@@ -114,7 +114,8 @@ sub checks {
 }
 
 
-# Redis stands still while an edge connects: a reading that took so long is none.
+# Redis is stopped while an edge connects: a reading that took so long is not
+# used.
 
 my $redis = SlidewinRedis->start(args => ['--enable-debug-command', 'yes']);
 my $nginx = start($redis->url, '');
@@ -132,7 +133,7 @@ my @ahead = asked($redis, sub {
 is(too_far(@ahead), '', 'a Redis that stood still does not move the clock');
 gets_known($redis, $nginx, 'connected again');
 
-# the same of one that asks again, on a connection it has
+# the same for a reading on a connection that exists already
 
 @ahead = asked($redis, sub {
     for (1 .. 3) {
@@ -148,7 +149,7 @@ gets_known($redis, $nginx, 'connected again');
 is(too_far(@ahead), '', 'nor one that stands still now and then');
 
 
-# What was read is not used for ever.
+# A reading is not used for ever.
 
 checks($nginx, 0.3);
 SlidewinNginx::nap(2.2);

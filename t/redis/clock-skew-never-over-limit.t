@@ -1,8 +1,8 @@
-# Whatever edges believe about the time: log and strict never admit more than
-# the limit in any window of Redis' own clock, nothing is uncounted that others
-# have counted, every key has an end, and when the edges are right again nobody
-# is locked out. Edges whose clocks are stepped by up to three windows, that are
-# idle for a while, that do not know the time; and a Redis whose clock is set.
+# Whatever time the edges believe: log and strict never admit more than the
+# limit in any window of Redis' own clock, no unit that another edge has counted
+# is lost, every key expires, and once the edges have the right time no client
+# is locked out. The edges' clocks are stepped by up to three windows, edges are
+# idle for a while or do not know the time; and the clock of Redis is set.
 
 use strict;
 use warnings;
@@ -33,8 +33,9 @@ sub between { my ($low, $high) = @_; return $low + int rand $high - $low + 1 }
 
 sub ms { my ($s, $us) = @{$_[0]}; return $s * 1000 + int $us / 1000 }
 
-# A client of a policy, how far its edges are from Redis' clock, until when they
-# are idle, and what was admitted: [not before, not after, units, stamp]
+# A client of a zone, how far the clocks of its edges are from that of Redis,
+# until when they are idle, and what was admitted: [not before, not after,
+# units, stamp]
 sub subject {
     my ($n) = @_;
     my $algorithm = $algorithms[$n % 4];
@@ -49,7 +50,7 @@ sub subject {
     };
 }
 
-# Steps and pauses of a client's edges.
+# Steps and pauses of the edges of a client.
 sub wander {
     my ($s, $now) = @_;
 
@@ -62,7 +63,7 @@ sub wander {
     return;
 }
 
-# one transaction: what it does is between two readings of Redis' clock
+# one transaction: it runs between two readings of Redis' clock
 sub transaction {
     my (@calls) = @_;
     my @replies = $client->call_all(['MULTI'], ['TIME'], @calls, ['TIME'],
@@ -114,7 +115,7 @@ sub take {
     my ($admitted, $units) = answer($s, $reply) or return;
 
     $s->{asked}++;
-    # one that is not written stays as it was when a clock is set back
+    # a value that is not written keeps its stamp when a clock is set back
     bad($s, "TTL $ttl")
         if $ttl == -1 || $ttl > 2 * $s->{window} && !$s->{set};
     return if !$units;
@@ -126,12 +127,13 @@ sub take {
     return;
 }
 
-# What was counted, once; by an edge of any belief.
+# A refund of a taken unit, once, by an edge with any clock.
 sub give_back {
     my ($s, $now, $edge) = @_;
     my $entry = $s->{admitted}[-1 - int rand 4] // return;
 
-    # the stamp of what waits for a clock that was set back is not in the reply
+    # the reply does not have the stamp of units that wait for a clock that was
+    # set back
     return if !$entry->[2] || $s->{set};
 
     my $units = between(1, $entry->[2]);
@@ -144,7 +146,7 @@ sub give_back {
     return;
 }
 
-# the most units that were surely within one window
+# the most units that were certainly admitted within one window
 sub most {
     my ($s) = @_;
     my ($most, $from) = (0, 0);
@@ -196,7 +198,7 @@ sub run {
     return;
 }
 
-# An edge that is right is let in after at most two windows, and a slice.
+# An edge with the right time is admitted after at most two windows and a slice.
 sub free {
     my (@subjects) = @_;
     my ($longest) = sort { $b <=> $a } map { $_->{window} } @subjects;
@@ -227,8 +229,8 @@ free(@subjects);
 is(join("\n", splice @bad), '', 'then all are free again');
 
 
-# Redis' own clock is set, far and near, while edges go by the old one for a
-# while: in the time until it is set again nobody has more than the limit.
+# Redis' own clock is set, by much and by little, while edges use the old time
+# for a while: until it is set again no client gets more than the limit.
 
 for my $offset (120, 118, 0, -2, -120, 0) {
     my $before = ms($redis->command('TIME'));

@@ -1,6 +1,6 @@
-# The clock of Redis is set while clients are counted: a jump locks nobody out
-# for longer than a window, gives nobody more than the limit anew, and every
-# key has an end.
+# The clock of Redis is set while clients are counted: no client is locked out
+# for longer than a window or gets more than the limit again, and every key
+# expires.
 
 use strict;
 use warnings;
@@ -17,7 +17,7 @@ my @algorithms = sort keys %letter;
 my $hour = 3_600_000;
 
 
-# By the script, to the ms: a client that is full, and the clock jumps.
+# By the script, to the ms: a client has used up its limit, and the clock jumps.
 
 my $redis = SlidewinRedis->start;
 my $oracle = SlidewinOracle->new;
@@ -46,7 +46,7 @@ sub take {
 for my $algorithm (@algorithms) {
     for my $window (10_000, 600_000, $hour, 24 * $hour) {
 
-        # how long a full client waits for the next unit as it is
+        # how long such a client waits for the next unit without a jump
         my $wait = $algorithm eq 'counter' ? $window + $window / $limit
                  : $algorithm eq 'strict' ? $window + $window / 16
                                           : $window;
@@ -76,18 +76,18 @@ for my $algorithm (@algorithms) {
                 push @bad, "$name: TTL $ttl"
                     if $ttl < 1 || $ttl > 2 * $window;
 
-                # a small step back is added to the wait, a window at most
+                # a small step back prolongs the wait, by a window at most
                 my $most = $wait;
                 $most += $jump < -$window ? $window : -$jump
                     if $jump < 0 && $jump > -2 * $window;
                 push @bad, "$name: locked out for $then->{retry}"
                     if $then->{retry} > $most;
 
-                # what a jump back forgets would be had again
+                # otherwise units that a jump back forgets could be taken again
                 push @bad, "$name: admitted after a jump back"
                     if $jump < 0 && $then->{admitted};
 
-                # it is the truth: then, and not before
+                # Retry-After is exact: admitted then, and not before
                 if (!$then->{admitted}) {
                     my $early = take($algorithm, $window,
                                      $now + $then->{retry} - 1, 1);
@@ -106,7 +106,7 @@ for my $algorithm (@algorithms) {
 $redis->remove;
 
 
-# A Redis whose clock is set, and nginx, which follows it within a second.
+# nginx with a Redis whose clock is set; nginx follows within a second.
 
 my $clock = SlidewinPreload->clock;
 my $set = SlidewinRedis->start(env => $clock->env);
@@ -128,7 +128,7 @@ END
 
 sub time_there { return $set->command('TIME')->[0] }
 
-# Until all workers know what time it is.
+# Until all workers have the new time.
 sub known {
     SlidewinNginx::nap(1.1);
     for (1, 2) {
@@ -157,7 +157,7 @@ sub use_up {
         my @statuses = map { $client->get("/$algorithm?k=$k")->{status} }
                        1 .. 6;
 
-        # the end of an aligned window, if it was just there
+        # the end of an aligned window, if there was one just now
         push @statuses, map { $client->get("/$algorithm?k=$k")->{status} }
                         1 .. 6 if $statuses[5] != 429;
         is($statuses[-1], 429, "$name: $algorithm is used up");
@@ -199,7 +199,7 @@ sub jump {
                                   ->{$algorithm} // 600),
                "$name: and not for longer than a window");
 
-        # the other clients are as they were
+        # the other clients keep their counts
         is($nginx->client->get("/$algorithm?k=other$k")->{status}, 200,
            "$name: others pass");
         is($nginx->client->get("/long_$algorithm?k=$k")->{header}

@@ -1,6 +1,6 @@
 # The clock of Redis is set by two minutes while two edges count in it, of which
-# one has not asked since before: whatever an edge believes, no client gets more
-# than its limit in a window of Redis' own clock.
+# one has been idle since before. Whatever time an edge believes, no client gets
+# more than its limit in a window of Redis' own clock.
 
 use strict;
 use warnings;
@@ -41,8 +41,8 @@ sub time_there {
     return $s * 1000 + int $us / 1000;
 }
 
-# When a request of a key was admitted, by Redis' clock: not before the one and
-# not after the other.
+# When a request of a key was admitted, by Redis' clock: not before the first
+# time and not after the second.
 my %admitted;
 
 sub ask {
@@ -59,8 +59,8 @@ sub ask {
     return;
 }
 
-# One request for each, and all in one turn of the worker: what it believes is
-# the same for all of them.
+# One request for each key, all in one turn of the worker, so that it believes
+# the same time for all of them.
 sub ask_at_once {
     my ($edge, @uris) = @_;
     my $before = time_there();
@@ -78,7 +78,7 @@ sub ask_at_once {
     return;
 }
 
-# What an edge knows of the clock is asked for anew, time and again.
+# An edge reads the clock again and again.
 sub warm {
     my ($seconds, @edges) = @_;
     my $end = SlidewinNginx::now() + $seconds;
@@ -95,8 +95,8 @@ sub warm {
     return;
 }
 
-# The most of them that were admitted for certain in a window, as far as the
-# algorithm has it: a rolling one, or one that has not ended.
+# The most requests that were certainly admitted in one window of the algorithm:
+# a rolling one, or an aligned one that has not ended.
 sub most {
     my ($algorithm, $window, @times) = @_;
     my $most = 0;
@@ -115,7 +115,7 @@ sub most {
 }
 
 
-# An edge that is idle. A client that was counted before, and a new one.
+# An idle edge. A client that was counted before, and a new one.
 
 for my $jump (120, -120) {
     my @uris = map { my ($a, $w) = @$_;
@@ -149,7 +149,7 @@ for my $jump (120, -120) {
 }
 
 
-# Both are busy, with a window that is much shorter than the step.
+# Both edges are busy, with a window that is much shorter than the step.
 
 for my $algorithm (qw(strict log)) {
     for my $jump (120, -120) {

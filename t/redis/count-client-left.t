@@ -1,6 +1,6 @@
-# A client that leaves while Redis is asked for it ends with 499, and is counted
-# by count= only if that is listed, though Redis counts it a moment later. One
-# that leaves before Redis is asked is not counted: it has done nothing.
+# A client that leaves while its check is pending ends with 499, and is counted
+# by count= only if that is listed, though Redis counts it a moment later. A
+# client that leaves before its check is sent is not counted.
 
 use strict;
 use warnings;
@@ -39,7 +39,7 @@ for my $zone (@zones) {
         SlidewinCount::idle($edge, '... and leave');
         $redis->signal('CONT');
 
-        # what they asked is answered before this, what comes of it may not be
+        # their checks are answered before this one, the refunds may not be
         SlidewinCount::left($edge, $zone, $key);
         SlidewinCount::becomes($edge, $zone, $key, $want,
                                $where eq 'login' ? '... and cost nothing'

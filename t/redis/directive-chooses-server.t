@@ -1,5 +1,5 @@
-# What slidewin_redis says is what happens: which Redis, which database, which
-# keys, whose password; and nobody is called who is not needed.
+# The parameters of slidewin_redis take effect: server, database, prefix, user
+# and password. No server is contacted that is not needed.
 
 use strict;
 use warnings;
@@ -29,7 +29,7 @@ my $zones = zone('a') . zone('b', 'store=local') . zone('c', 'store=other');
 sub start {
     my ($http, %conf) = @_;
 
-    # a limit that is not configured is not there to be used
+    # a zone that is not configured cannot be used
     my $locations = join '', map {
         $http =~ /zone=$_:/
             ? "location = /$_ { slidewin zone=$_; empty_gif; }\n" : ''
@@ -92,7 +92,7 @@ is(scalar(() = (secret(['CLIENT', 'LIST']))[1] =~ / addr=127\.0\.0\.1:/g), 1,
 $nginx->stop(name => 'names');
 
 
-# Only a named one: what does not name it counts here.
+# Only a named Redis: a zone that does not name it counts in shared memory.
 
 $redis->command('FLUSHALL');
 $nginx = start("slidewin_redis @{[$redis->url]} name=other $t;" . $zones);
@@ -101,7 +101,7 @@ is(source($nginx, '/c?k=1'), '200 redis', '... and Redis with its name');
 $nginx->stop(name => 'a name only');
 
 
-# Databases, prefixes, ways to get there.
+# Databases, prefixes, addresses and sockets.
 
 my $port = $redis->port;
 
@@ -125,7 +125,7 @@ for (["redis://127.0.0.1:$port/5 prefix=", 5, '{1}:a'],
 }
 
 
-# A database that is not there.
+# A database that does not exist.
 
 $nginx = start("slidewin_redis redis://127.0.0.1:$port/16 $t;" . zone('a'));
 ok($nginx->logged(qr/\[error\] .*slidewin redis "127\.0\.0\.1:$port" cannot be reached: ERR DB index is out of range$/m),
@@ -155,7 +155,8 @@ if ($six) {
 }
 
 
-# Passwords: in the URL, in a file (its first line, whatever its end), of a user.
+# Passwords: in the URL, in a file (its first line, with any line ending), of a
+# user.
 
 my $dir = File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1, CLEANUP => 1);
 
@@ -193,7 +194,8 @@ for (['in the URL', 'redis://:s3cret@', ''],
 }
 
 
-# A name that is not known: the ladder from the start, and said once.
+# A host name that does not resolve: on_error from the start, and one line in
+# the log.
 
 my $unknown = 'x' x 64 . '.invalid';
 
@@ -208,7 +210,7 @@ is(join(', ', map { source($nginx, '/c?k=1') } 1 .. 3),
 is(scalar($nginx->errors(qr/\[error\] .*slidewin redis "$unknown:7000" cannot be reached: its name was not resolved$/m)),
    1, '... and one line');
 
-# a configuration with a name that is known
+# a configuration with a name that resolves
 
 $nginx->reload(http => "slidewin_redis redis://localhost:$port $t;"
                        . zone('a') . zone('b') . zone('c'));
@@ -216,7 +218,7 @@ ok(becomes($nginx, '/a?k=', '200 redis'), '... until a reload finds it');
 $nginx->stop(name => 'unknown name');
 
 
-# Nobody is called who is not needed.
+# No server is contacted that is not needed.
 
 my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 8)
     or die "listen: $!";
@@ -248,7 +250,7 @@ for (['no zone at all', "slidewin_redis $there;"],
     $nginx->stop(name => $name);
 }
 
-# the counter-check: one that is used is
+# the counter-check: one that is used is contacted
 
 $nginx = start("slidewin_redis $there;" . zone('a'));
 ok(called(5), 'one that is used is called');
@@ -261,7 +263,7 @@ $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 8)
 $there = 'redis://127.0.0.1:' . $listener->sockport;
 
 
-# nginx -t, as an ordinary user, Redis there and not there.
+# nginx -t as an ordinary user, with Redis up and down.
 
 my $down = SlidewinRedis::free_port();
 my @modules = split ' ', $ENV{TEST_NGINX_LOAD_MODULES} || '';

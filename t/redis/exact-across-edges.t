@@ -1,6 +1,6 @@
-# Edges that count in one Redis give out a limit once between them: two nginx
-# with two workers each, 64 clients at the same time, each algorithm. And what
-# a limiter is asked for first, on this store.
+# Edges that count in one Redis share a limit exactly: two nginx with two
+# workers each, 64 clients at the same time, each algorithm. And the first
+# questions to any limiter, with this store.
 
 use strict;
 use warnings;
@@ -14,7 +14,7 @@ my @algorithms = qw(counter fixed strict log);
 my $limit = 500;
 my $redis = SlidewinRedis->start;
 
-# 40 days: windows that do not end meanwhile
+# 40 days: windows that do not end during the suite
 sub http {
     my (%rate) = @_;
 
@@ -48,14 +48,14 @@ my @edges = map {
     SlidewinNginx->start(workers => 2, http => http(), server => $server)
 } 1, 2;
 
-# all workers know Redis
+# all workers are connected to Redis
 for my $edge (@edges) {
     $_->get('/log?k=warm') for $edge->clients(2);
 }
 
 sub tally { return SlidewinNginx::tally(@_) }
 
-# 64 clients, half of them on each edge, over all workers.
+# 64 clients, half of them on each edge, spread over all workers.
 sub crowd {
     my ($uri, $each) = @_;
     my @clients = map { $_->clients(32) } @edges;
@@ -84,7 +84,7 @@ for my $algorithm (@algorithms) {
 }
 
 
-# The same client on both, by turns: what one counts the other knows.
+# The same client on both edges in turn: each sees what the other counts.
 
 for my $algorithm (@algorithms) {
     my @clients = map { $_->client } @edges;
@@ -99,27 +99,27 @@ for my $algorithm (@algorithms) {
     is(join(' ', map { $_->{header}{'x-source'} } @answers),
        join(' ', ('redis') x 7), "$algorithm: Redis decided");
 
-    # four threads
+    # four processes
     my @crowd = $edges[0]->together(sub {
         return [$_[0]->statuses(("/five_$algorithm?k=four") x 10)];
     }, map { $_->clients(2) } @edges);
     is(tally(map { @$_ } @crowd), '200 x5, 429 x35',
        "$algorithm: four at once do not exceed it");
 
-    # isolated
+    # other clients are not affected
     is(tally($clients[0]->statuses(map { "/five_$algorithm?k=one$_" }
                                    1 .. 20)), '200 x20',
        "$algorithm: others are not touched");
 }
 
 
-# Expiry: what was used comes back, and not before Retry-After.
+# Expiry: used units come back, and not before Retry-After.
 
 for my $algorithm (@algorithms) {
     my $client = $edges[0]->client;
     my ($uri, @answers);
 
-    # a window may end between two of them
+    # a window may end between two requests
     for my $try (1 .. 5) {
         $uri = "/short_$algorithm?k=try$try";
         @answers = map { $client->get($uri) } 1 .. 4;
@@ -132,7 +132,7 @@ for my $algorithm (@algorithms) {
     my $retry = $answers[3]{header}{'retry-after'};
     ok($retry >= 1 && $retry <= 4, "$algorithm: Retry-After $retry");
 
-    # a little more: an edge knows the time of Redis to some ms
+    # a little later: an edge knows the time of Redis to some ms
     SlidewinNginx::nap($retry + 0.1);
     is($client->get($uri)->{status}, 200,
        "$algorithm: then it is admitted");
@@ -143,7 +143,7 @@ ok(SlidewinNginx::until_true(sub {
 }, 15), 'keys that count nothing are gone');
 
 
-# Reconfigured: the new limit is for those who are known already.
+# Reconfigured: the new limit applies to clients that are counted already.
 
 for my $change (['8r/40d', '200 x3, 429 x4'], ['2r/40d', '429 x7'],
                 ['8r/41d', '200 x3, 429 x4'])

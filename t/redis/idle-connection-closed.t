@@ -1,5 +1,5 @@
-# A Redis that ends connections on which nothing is asked is well: nobody is
-# told, and the next request is decided by it.
+# A Redis that closes idle connections is healthy: nothing is logged, and the
+# next request is decided by it.
 
 use strict;
 use warnings;
@@ -16,7 +16,8 @@ my $faults = SlidewinFaults->start(
 my $nginx = $faults->nginx;
 my $info = $nginx->root . '/logs/info';
 
-# the connection of the worker; ours are not kept, they would be idle as well
+# the connection of the worker; those of the suite are not kept, because they
+# would be idle as well
 sub connection {
     return $redis->client->call('CLIENT', 'LIST')
            =~ /^id=(\d+) addr=127\.0\.0\.1:/m ? $1 : 0;
@@ -30,7 +31,7 @@ sub ended {
 ok($faults->redis_answers, 'Redis is asked');
 $faults->remember_workers;
 
-# asked after each end, and after some that nobody saw
+# requests after each close, and after some that no request has noticed
 
 for my $ends (1, 1, 3) {
     my $before = ended();
@@ -51,8 +52,8 @@ is(scalar(grep { !/rejecting request/ } $nginx->errors(qr/\[(?:warn|error)\]/)),
 $faults->ends_clean;
 $redis->remove;
 
-# One that ends what it has just let in is not well: it is not asked to do so
-# as fast as it can.
+# A Redis that closes a connection right after the handshake is not healthy:
+# nginx reconnects with pauses.
 
 my $fake = SlidewinFake->start(modes => {
     brief => { command => sub {
@@ -74,7 +75,7 @@ $fake->mode('brief');
 $fake->cut;
 SlidewinNginx::nap(4);
 
-# pauses that grow: 25 to 50 ms, 50 to 100 ...
+# growing pauses: 25 to 50 ms, 50 to 100 ...
 cmp_ok($fake->accepts - $accepts, '>=', 3,
        'one that ends each connection at once is tried again');
 cmp_ok($fake->accepts - $accepts, '<=', 12, '... and not for ever at once');

@@ -1,6 +1,6 @@
-# No more than 1024 checks are on their way from a worker that is alone: one
-# more waits in line and is decided when there is room. Those that follow a
-# check are not on their way, and keep nobody waiting.
+# A single worker has at most 1024 checks in flight: one more is queued and sent
+# when there is room. Requests that wait behind a check of the same key do not
+# count, and hold up no other.
 
 use strict;
 use warnings;
@@ -22,15 +22,16 @@ my $nginx = $faults->nginx;
 ok($faults->redis_answers, 'Redis is asked');
 $faults->remember_workers;
 
-# round 2: the time is asked for among them; round 3: all of one client, so that
-# one question is on its way and the others wait for it
+# round 2: TIME is sent among them; round 3: all of one client, so that one
+# check is in flight and the others wait for it
 for my $round (1 .. 3) {
     my $before = $fake->checks;
     my $times = $fake->stats->{commands}{TIME};
 
     $fake->mode('hold');
 
-    # a process for some of the clients each, for the sake of its descriptors
+    # a process for each part of the clients, because of the limit on
+    # descriptors
 
     pipe my $from, my $to or die "pipe: $!";
     my $driver = fork // die "fork: $!";

@@ -1,5 +1,5 @@
 # Every client is one key in Redis, of bounded length and plain text, whatever
-# the client's own key is; and no log tells who it was.
+# the client's own key is; and no log names it.
 
 use strict;
 use warnings;
@@ -11,7 +11,7 @@ use Test::More;
 
 my $redis = SlidewinRedis->start;
 
-# knows slots; nobody counts in it
+# computes slots; nothing is counted in it
 my $cluster = SlidewinRedis->start(args => ['--cluster-enabled', 'yes']);
 
 my $zones = join '', map {
@@ -25,7 +25,7 @@ my $zones = join '', map {
 
 my $longest = 'x' x 64;
 
-# as much as users have in their logs
+# as detailed as users have their logs
 my $main = 'error_log logs/loud.log info;';
 
 my $nginx = SlidewinNginx->start(
@@ -76,7 +76,7 @@ sub keys_now {
     return @keys;
 }
 
-# Runs the code and returns the commands that Redis got meanwhile from nginx.
+# Runs the code and returns the commands that nginx sent to Redis meanwhile.
 sub monitor {
     my ($code) = @_;
     my $monitor = $redis->client;
@@ -91,7 +91,7 @@ sub monitor {
         push @lines, $1 if $line =~ /^\S+ \[\d+ 127\.0\.0\.1:\d+\] (.*)/s;
     }
 
-    # how often it reads the clock is not the matter here
+    # readings of the clock do not matter here
     return grep { !/^"TIME"$/ } @lines;
 }
 
@@ -99,7 +99,7 @@ is(field('first'), '200 redis', 'Redis counts');
 is(join(' ', keys_now()), 'sw:{first}:field', '<prefix>{<client>}:<zone>');
 
 
-# Odd ones.
+# Unusual keys.
 
 my @odd = (
     ' ', '  ', "\t", "\r\n", "\n", "a\r\nb", "a\nb", "a\rb",
@@ -141,7 +141,7 @@ is(scalar(grep { $_ eq 'sw:{#' . Digest::SHA::sha1_hex("\r\n") . '}:path' }
           @keys), 1, 'the name of one that is not plain is its digest');
 
 
-# Long ones, of every length at which something changes.
+# Long keys, of every length at which the stored form changes.
 
 my @lengths = (1 .. 130, 4095 .. 4097, 8191, 8192, 65534 .. 65537, 100_000);
 
@@ -168,7 +168,7 @@ ok($redis->command('EXISTS', 'sw:{' . 'k' x 64 . "}:$longest"),
    '... is a key of 134 bytes');
 
 
-# Bytes of any value, NUL too: addresses as they are on the wire.
+# Bytes of any value, also NUL: addresses in binary form.
 
 my @addresses = ('0.0.0.0', '0.0.0.1', '10.0.0.0', '10.0.0.1', '13.10.13.10',
                  '255.255.255.254', '123.125.123.125', '10.13.10.0');
@@ -182,7 +182,7 @@ is(scalar(grep { /\Asw:\{#[0-9a-f]{40}\}:address\z/ } keys_now()),
    scalar(@addresses), '... by its digest');
 
 
-# Nobody.
+# Empty keys.
 
 $redis->command('FLUSHALL');
 @seen = monitor(sub {
@@ -204,7 +204,7 @@ is(join(' ', keys_now()), 'sw:{b:c}:a sw:{b:c}:a.b sw:{c}:a.b',
    'a key for each zone and client');
 
 
-# All policies of a client are in one slot, and in one command.
+# All zones of a client are in one slot, and in one command.
 
 $redis->command('FLUSHALL');
 
@@ -232,8 +232,8 @@ for my $i (0 .. $#clients) {
 is(scalar(keys %slots), scalar(@clients), 'clients are in different slots');
 
 
-# Who it was is not in a log, whatever happens to him. A name that says it is
-# looked for in all lines, those of nginx's own included.
+# A client's key is in no log, whatever happens to its requests. The suite looks
+# for it in all lines, also those of nginx itself.
 
 my $secret = 'the-secret-token';
 my $other = "the-secret-token \xff" . 'x' x 100;
@@ -257,7 +257,7 @@ is(field($secret), '429 fallback', 'a value of another kind');
 ok($nginx->logged(qr/\[error\] .*has something else under the key of a client: "SLIDEWIN/),
    '... is said');
 
-# an error of the server, and enough of them
+# an error of the server, and enough of them to open the breaker
 
 $redis->command('CONFIG', 'SET', 'maxmemory', '1');
 for my $i (1 .. 10) {

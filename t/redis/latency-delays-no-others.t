@@ -1,5 +1,5 @@
-# A Redis that answers after anything up to 200 ms: it is obeyed to the unit,
-# and no other request has to wait for it.
+# A Redis whose replies take up to 200 ms: limits are exact to the unit, and no
+# other request has to wait.
 
 use strict;
 use warnings;
@@ -38,8 +38,8 @@ for my $workers (1, 2) {
     }, 20), "$name: and by all");
     $faults->remember_workers;
 
-    # 240 requests of one client in each mode, and of six others; as many as
-    # there are clients on their way at any time
+    # 240 requests of one client in each mode, and of six others; at any time as
+    # many in flight as there are connections
 
     my (%told, %asked, @free, @turn);
     my @uris = map {

@@ -1,6 +1,6 @@
-# A log of many entries: what is asked and given back there costs Redis what it
-# touches, not what there is; and it says what a plain list of all that was
-# admitted says, however often its places are used again.
+# A check or refund in a long log costs Redis what it touches, not the length of
+# the log; and the log decides as a plain list of all admitted requests does,
+# however often its entries are reused.
 
 use strict;
 use warnings;
@@ -26,7 +26,7 @@ sub time_there {
 }
 
 
-# The list: [time, units], the oldest first.
+# The plain list: [time, units], the oldest first.
 
 sub drop {
     my ($model, $now) = @_;
@@ -76,7 +76,7 @@ sub uncount {
 
 sub policy { my ($m, $cost) = @_; return ('l', @$m{qw(limit window)}, 0, $cost) }
 
-# One client for some windows, at a pace that changes.
+# One client for some windows, at a rate that changes.
 sub walk {
     my ($limit) = @_;
     my $model = { limit => $limit, window => between(500, 3000), list => [] };
@@ -112,7 +112,7 @@ sub walk {
     }
 
     $redis->command('DEL', 'k');
-    # it is not to end, while time runs as the calls say
+    # the key must not expire, as the calls bring their own time
     my @replies = $client->call_all(['MULTI'], @calls, ['EXEC']);
 
     for my $i (0 .. $#calls) {
@@ -133,7 +133,7 @@ sub walk {
 }
 
 
-# A log that is full, its entries spread over a window that ended so long ago.
+# A full log, its entries spread over a window that ended so long ago.
 my %filled;
 
 sub fill {
@@ -154,7 +154,7 @@ sub fill {
     return $filled->[1];
 }
 
-# the least time of Redis that it takes, of some tries
+# the shortest time in Redis, of some tries
 sub usec {
     my ($entries, $what) = @_;
     my $least;

@@ -1,6 +1,6 @@
-# What a client costs Redis: bytes by MEMORY USAGE, and for comparison the
-# sorted set of unique members that does the job of a log in the classic way.
-# The table, and the time a call takes there, are printed for the docs.
+# What a client costs Redis: bytes by MEMORY USAGE, compared with the usual
+# sorted set of unique members. The suite prints the table, and the time of a
+# call in the server, for the documentation.
 
 use strict;
 use warnings;
@@ -13,13 +13,13 @@ my $redis = SlidewinRedis->start;
 my $window = 3_600_000;
 my $key = 'sw:{192.168.100.200}:search';
 
-# as the module asks for one policy
+# the arguments of the module for one zone
 my %take = map {
     $_ => $redis->command('SCRIPT', 'LOAD',
               SlidewinRedis::script((SlidewinRedis::takes($_))[-1]))
 } qw(c f s l);
 
-# and where an entry is to be at a time of the past
+# and to place an entry in the past
 my %then = map {
     $_ => $redis->command('SCRIPT', 'LOAD',
               SlidewinRedis::script_at((SlidewinRedis::takes($_))[-1]))
@@ -84,8 +84,8 @@ cmp_ok($bytes{'log 5'}, '<', $bytes{'set 5'}, 'a log of 5');
 cmp_ok($bytes{'log 100'}, '<', $bytes{'set 100'}, 'a log of 100');
 cmp_ok($bytes{'log 1000'}, '<', $bytes{'set 1000'} / 3, 'a log of 1000');
 
-# what has left the window does not stay: a log in use is never longer than
-# one window and a half of entries
+# expired entries do not stay: a log in use is never longer than the entries of
+# one and a half windows
 {
     my $client = $redis->client;
     my $now = int(time) * 1000;
@@ -100,8 +100,8 @@ cmp_ok($bytes{'log 1000'}, '<', $bytes{'set 1000'} / 3, 'a log of 1000');
 }
 
 
-# Time of a call at the server, the best of some rounds that take turns: each
-# client asks ten times, or one asks four thousand times and is refused most.
+# Time of a call in the server, the best of some alternating rounds: each client
+# asks ten times, or one asks four thousand times and is rejected mostly.
 
 sub usec {
     my ($name, $command) = @_;

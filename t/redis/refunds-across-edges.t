@@ -1,6 +1,5 @@
-# What is counted in Redis is given back and forgiven there, for all edges, and
-# whatever happens to the edge, the connection or the scripts while the upstream
-# works.
+# Units in Redis are refunded and cleared for all edges, whatever happens to the
+# edge, the connection or the scripts while the upstream works.
 
 use strict;
 use warnings;
@@ -25,7 +24,7 @@ END
 
 my ($one, $two) = map { $place->edge(server => $server) } 1, 2;
 
-# what is left for a client on both, when each has heard of the other
+# what is left for a client on both edges, once they agree
 sub both {
     my ($zone, $key, $want, $name) = @_;
     my $left;
@@ -41,7 +40,7 @@ sub both {
 
 sub becomes { return SlidewinCount::becomes($two, @_) }
 
-# hold EDGE, ZONE, KEY, N: clients whose requests the upstream has
+# hold EDGE, ZONE, KEY, N: clients whose requests are held at the upstream
 sub hold {
     my ($edge, $zone, $key, $n) = @_;
     my @clients = map { $edge->client } 1 .. $n;
@@ -62,7 +61,8 @@ sub leaving {
     }, 10 * SlidewinNginx::patience());
 }
 
-# ids of the edges' connections; ours is not kept, it might be idle as well
+# ids of the edges' connections; that of the suite is not kept, as it might be
+# idle as well
 sub connections {
     return $redis->client->call('CLIENT', 'LIST') =~ /^id=(\d+) addr=127/mg;
 }
@@ -70,7 +70,7 @@ sub connections {
 for my $zone (@SlidewinCount::ALGORITHMS) {
     my $key = SlidewinCount::fresh();
 
-    # edges
+    # two edges
 
     is(join(' ', map { $one->status("/login_$zone?k=$key&s=$_") }
                  401, 401, 401, 200), '401 401 401 200',
@@ -92,7 +92,7 @@ for my $zone (@SlidewinCount::ALGORITHMS) {
     is(join(' ', $one->status("/login_$zone?k=$key&s=401", 6)),
        '401 401 401 401 401 429', '... it is free again');
 
-    # a key whose units were given back does not live for ever
+    # a key whose units were refunded expires, too
 
     $key = SlidewinCount::fresh();
     $one->get("/login_$zone?k=$key&s=200");
@@ -100,7 +100,7 @@ for my $zone (@SlidewinCount::ALGORITHMS) {
     cmp_ok($redis->command('PTTL', "sw:{$key}:$zone"), '!=', -1,
            '... and it will be forgotten');
 
-    # the scripts are gone
+    # the scripts were flushed
 
     $key = SlidewinCount::fresh();
     my @clients = hold($one, $zone, $key, 2);
@@ -110,7 +110,7 @@ for my $zone (@SlidewinCount::ALGORITHMS) {
        "$zone: without the scripts");
     becomes($zone, $key, $limit, '... they are given back');
 
-    # the counts are gone, or are something else
+    # the counts were flushed, or replaced by another type
 
     $key = SlidewinCount::fresh();
     @clients = hold($one, $zone, $key, 1);
@@ -132,7 +132,7 @@ for my $zone (@SlidewinCount::ALGORITHMS) {
 }
 
 
-# A Redis that ends idle connections.
+# A Redis that closes idle connections.
 
 my $key = SlidewinCount::fresh();
 my @clients = hold($one, 'log', $key, 2);
@@ -152,8 +152,8 @@ is(SlidewinCount::statuses(map { $_->answer } @clients), '200 200',
 becomes('log', $key, $limit, '... and given back');
 
 
-# And one that has ended them, and does not answer the next ones yet. Only at
-# this level it is told.
+# One that has closed them, and does not answer new ones yet. Only this log
+# level shows it.
 
 my @info = (main => 'error_log logs/info info;');
 
@@ -164,7 +164,7 @@ sub lost {
                        =~ /ended an idle connection/g);
 }
 
-# all connections; N of them are known to be lost by the edge
+# all connections; the edge has noticed the loss of N of them
 sub cut {
     my ($edge, $n) = @_;
     my $before = lost($edge);
@@ -196,7 +196,7 @@ for my $case ([200, $limit], [302, $limit], [401, $limit - 2]) {
 $edge->stop(name => 'connecting');
 
 
-# An edge that leaves, or loads its configuration, while the upstream works.
+# An edge that exits or reloads while the upstream works.
 
 for my $way (qw(QUIT HUP)) {
     for my $case ([200, 5, 'given back'], [302, 5, 'forgiven'],
@@ -211,7 +211,7 @@ for my $way (qw(QUIT HUP)) {
         $edge->signal($way);
         ok(leaving($worker), "$way: the worker is leaving");
 
-        # it is not connected, and stays until it is
+        # the worker is not connected, and stays until it is
 
         if ($status == 200) {
             my $own = $way eq 'HUP' ? 2 : 1;
@@ -226,7 +226,7 @@ for my $way (qw(QUIT HUP)) {
            "$status $status $status", '... but serves those it has');
 
         if ($status == 200) {
-            # time for a worker that would not wait to be gone
+            # time in which a worker that does not wait would exit
             $_->close for @clients;
             SlidewinNginx::nap(0.2);
             $redis->signal('CONT');

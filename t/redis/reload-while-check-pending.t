@@ -1,5 +1,5 @@
-# Reloads while Redis is asked: who waits is answered by the worker that has
-# him, the workers leave soon after, and Redis keeps the counts.
+# Reloads while checks are pending: the old workers answer their requests and
+# exit soon after, and Redis keeps the counts.
 
 use strict;
 use warnings;
@@ -12,7 +12,7 @@ my $redis = SlidewinRedis->start;
 my $second = SlidewinRedis->start;
 my $limit = 60;
 
-# nobody is answered before Redis goes on, however long that takes
+# no request is answered while Redis is stopped, however long that is
 sub http {
     my ($to) = @_;
 
@@ -43,7 +43,7 @@ sub source {
 }
 
 
-# 100 that wait.
+# 100 requests that wait.
 
 my $nginx = SlidewinNginx->start(workers => 2, http => http($redis),
                                  server => $server);
@@ -78,8 +78,8 @@ is(source($nginx, '/a?k=hot'), '429 redis', 'Redis has kept the counts');
 $nginx->stop(name => 'waiting');
 
 
-# Workers that have nobody waiting do not stay for an answer that they want
-# for themselves, nor for a Redis that does not answer at all.
+# Workers without waiting requests do not stay for a reply that only they want,
+# nor for a Redis that does not answer at all.
 
 $nginx = SlidewinNginx->start(workers => 2, http => http($redis),
                               server => $server);
@@ -89,7 +89,7 @@ $redis->signal('STOP');
 $nginx->reload;
 ok(SlidewinNginx::all_gone(keys %old), 'idle: gone soon, Redis stopped or not');
 
-# these have never been answered: they are in the middle of connecting
+# these workers have never been answered: they are still connecting
 
 %old = map { $_ => 1 } $nginx->workers;
 $nginx->reload;
@@ -134,7 +134,7 @@ $nginx = SlidewinNginx->start(workers => 2, http => http($redis),
                               server => $server);
 my $master = $nginx->master;
 
-# nginx itself has other ones after its first reload
+# nginx itself has other descriptors after its first reload
 $nginx->reload;
 SlidewinNginx::until_true(sub { SlidewinNginx::children($master) == 2 }, 10);
 my $fds = SlidewinNginx::fds($master);
@@ -157,7 +157,7 @@ my @results = $nginx->together(sub {
         return { reloads => $reloads };
     }
 
-    # one connection a request: nginx may close one that is kept at any time
+    # a new connection for each request: nginx may close a kept one at any time
     while (!-e $done || ($count{asked} // 0) < $total / 4) {
         my $answer = $nginx->get('/many?k=load', Connection => 'close');
         $count{asked}++;

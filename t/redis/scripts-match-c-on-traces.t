@@ -1,9 +1,9 @@
-# The scripts decide as sw_window does, not only on single steps: random traces
-# of takes, peeks and give backs, with policies that change and, in half of
-# them, a clock that steps. In the other half keys expire as they would have on
-# that clock, so that a time to live which is too short shows.
+# The scripts decide as sw_window does, not only in single steps: random traces
+# of takes, looks and refunds, with rules that change and, in half of the
+# traces, a clock that steps. In the other half keys expire as they would on
+# that clock, so that a time to live that is too short shows.
 #
-# SLIDEWIN_SEED repeats a run, SLIDEWIN_TRACES says how many.
+# SLIDEWIN_SEED repeats a run, SLIDEWIN_TRACES is the number of traces.
 
 use strict;
 use warnings;
@@ -19,8 +19,8 @@ my @algorithms = sort keys %letter;
 my $traces = $ENV{SLIDEWIN_TRACES} || 3000;
 my $seed = $ENV{SLIDEWIN_SEED} || 20240607;
 
-# In front of the scripts: the times of a trace are not those of the server, so
-# it keeps account of a key's end itself.
+# Prepended to the scripts: the times of a trace are not those of the server, so
+# this keeps track of the expiry of keys.
 my $shim = <<'END';
 local redis = (function(real)
     local now, window = struct.unpack('<I7', ARGV[1], 8), tonumber(ARGV[2])
@@ -116,7 +116,7 @@ sub trace {
             $now = 1 if $now < 1;
         }
 
-        # another, or one there was before; or of another window
+        # another rule, or an earlier one, or one with another window
         if (rand 20 < 1) {
             $p = policy();
             push @policies, $p;
@@ -133,8 +133,8 @@ sub trace {
             $p = { %$p, limit => between(1, $p->{limit}) };
         }
 
-        # The stamp of a give back is known when the take has been answered.
-        # Where units went when the clock stepped in between is not asked.
+        # The stamp of a refund is known when its take was answered. Where units
+        # went if the clock stepped in between is not compared.
         $longest = $p->{window} if $p->{window} > $longest;
         push @trace, { verb => !$steps && rand 8 < 1 ? 'give' : 'take',
                        policy => $p, longest => $longest,
@@ -144,7 +144,7 @@ sub trace {
     return @trace;
 }
 
-# What C says to it; fills in which take a give back is of.
+# What C decides; also fills in which take a refund belongs to.
 sub expect {
     my ($trace, $steps) = @_;
     my @counted;
@@ -161,9 +161,9 @@ sub expect {
             my $logs = grep { $_->{algorithm} eq 'log' } $own, $op->{policy};
             my $stamp = $take == $op ? $op->{now} : $take->{after}{stamp};
 
-            # C may have dropped by now what a clock that steps back, or a
-            # longer window, brings into the window again when the newest
-            # entry is given back
+            # C may have dropped what a clock that steps back, or a longer
+            # window, brings back into the window when the newest entry is
+            # refunded
             if ($logs && ($steps || keys %windows > 1 && @counted
                                     && $counted[-1]{after}{stamp} == $stamp))
             {
@@ -261,8 +261,8 @@ sub disagree {
             or return "step $i: not taken for true: $asked->[1]";
         my $want = $op->{counted} ? $op->{after} : $op->{before};
 
-        # a log above its limit: the script knows when this cost fits, not
-        # when some other would
+        # a log above its limit: the script knows when this cost fits, not when
+        # another would
         delete @$got{more}, delete $want->{more}
             if $op->{policy}{algorithm} eq 'log'
                && $want->{level} > $op->{policy}{limit};

@@ -1,5 +1,5 @@
 # The scripts decide as sw_window does: every vector of t/vectors, on every
-# engine there is, with the state as Redis keeps it before and after.
+# engine installed, with the state as Redis stores it before and after.
 
 use strict;
 use warnings;
@@ -15,8 +15,8 @@ my $root = SlidewinRedis::root();
 my $oracle = SlidewinOracle->new;
 
 
-# Of a vector that is at time 0, which means "now" to the scripts, all times
-# are some windows later.
+# Time 0 means "now" to the scripts: the times of a vector at time 0 are moved
+# by some windows.
 
 sub vectors {
     my ($algorithm) = @_;
@@ -60,9 +60,9 @@ sub later {
 }
 
 
-# A state of a vector as the value of a key, and back. A log may come with
-# entries that have left and sums that do not begin at 0 (worn), or have become
-# so large that they are to begin anew (worn twice).
+# A state of a vector as the value of a key, and back. A log may have entries
+# that have expired and sums that do not begin at 0 (worn), or sums so large
+# that they have to start anew (worn twice).
 
 sub int_of { my ($bytes, $n) = @_; return substr pack('Q<', $n), 0, $bytes }
 
@@ -115,7 +115,7 @@ sub encode {
                . join '', map { int_of(7, $_) } @slots;
     }
 
-    # fixed has no use for the previous window: see that it has none
+    # fixed does not use the previous window: make sure that it has none
     my ($prev, $curr) = $algorithm eq 'fixed' ? (777, $rest)
                                               : split /:/, $rest;
 
@@ -128,7 +128,7 @@ sub int_at {
     return unpack 'Q<', substr($text, $at, $bytes) . "\0" x (8 - $bytes);
 }
 
-# The text of a state, what has left at that time dropped.
+# The text of a state, without what has expired at that time.
 sub decode {
     my ($v, $value, $now) = @_;
     my ($algorithm, $window, $n) = @$v{qw(algorithm window slices)};
@@ -142,7 +142,7 @@ sub decode {
         for (my $at = 17; $at < length $value; $at += 12) {
             my ($time, $total) = (int_at($value, $at, 6),
                                   int_at($value, $at + 6, 6));
-            # what was given back may have left one without units
+            # a refund may have left an entry without units
             next if $total == $sum;
             push @times, $time if !$units{$time};
             $units{$time} += $total - $sum;
@@ -180,7 +180,7 @@ sub decode {
 }
 
 
-# Whether its own time is more than a window ahead.
+# Whether the state is more than a window ahead of the time.
 sub stale {
     my ($v) = @_;
     my $n = $v->{slices} || 1;
@@ -194,7 +194,7 @@ sub stale {
 }
 
 
-# One transaction, in which time stands still for keys that are to expire.
+# One transaction, in which keys do not expire.
 
 sub run {
     my ($redis, $v, $value, @calls) = @_;
@@ -280,7 +280,7 @@ sub take {
     push @bad, "counted is $taken->{counted}"
         if ref $taken && $taken->{counted} != $counted;
 
-    # a state that is left in the future is brought back in any case
+    # a state in the future is brought back in any case
     my $written = $counted || stale($v);
 
     push @bad, 'it was written without being counted'

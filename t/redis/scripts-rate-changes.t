@@ -1,6 +1,6 @@
-# A client whose rate changes, by the scripts alone and on a clock of the test's:
-# what has left a window is given back nowhere, and a log that is asked for a
-# short window all the time lets go of what it keeps for a long one.
+# A client whose rate changes, with the scripts alone and a clock of the suite:
+# units that have left a window are refunded nowhere, and a log that is always
+# checked with a short window drops what it keeps for a long one.
 
 use strict;
 use warnings;
@@ -38,8 +38,8 @@ for my $binary (SlidewinRedis::engines()) {
         return ($admitted, @state);
     };
 
-    # The first unit has left the second when the long window is asked for, and
-    # is given back after that: the long one holds the other unit alone.
+    # The first unit has left the short window when the long one is checked, and
+    # is refunded after that: the long one holds only the other unit.
 
     for my $kind (qw(s l)) {
         for my $script ('take', $script{$kind}) {
@@ -62,8 +62,8 @@ for my $binary (SlidewinRedis::engines()) {
         }
     }
 
-    # 3,600 units an hour beside a limit of 1,000 or 10,000: the log is kept for
-    # the hour, and merges what it keeps.
+    # 3,600 units an hour with a limit of 1,000 or 10,000: the log is kept for
+    # the hour, and merges entries.
 
     for my $limit (1_000, 10_000) {
         my $now = $from;

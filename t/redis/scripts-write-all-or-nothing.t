@@ -1,5 +1,5 @@
 # The scripts in a real server: what they write, and that they write all of it
-# or nothing, whatever they find.
+# or nothing, whatever values they find.
 
 use strict;
 use warnings;
@@ -14,10 +14,10 @@ my @algorithms = sort keys %letter;
 my $oracle = SlidewinOracle->new;
 my ($redis, %sha, $engine);
 
-# 40 days: an aligned window that does not end meanwhile
+# 40 days: an aligned window that does not end during the suite
 my $long = 40 * 86_400_000;
 
-# a policy is [algorithm, limit, window]
+# a rule is [algorithm, limit, window]
 sub arguments {
     my ($policy, $cost, @last) = @_;
     my ($algorithm, $limit, $window) = @$policy;
@@ -78,7 +78,7 @@ sub time_there {
 }
 
 
-# Every key has an end from its first write on.
+# Every key has a time to live from its first write on.
 
 sub lives {
     my ($key, $window, $name) = @_;
@@ -122,7 +122,7 @@ sub test_ttl {
         }
     }
 
-    # one transaction: the window is over before one could look
+    # one transaction: the window would end before the suite could look
     for my $algorithm (@algorithms) {
         my $client = $redis->client;
         my @replies = $client->call_all(
@@ -174,7 +174,7 @@ sub test_untouched {
 }
 
 
-# All of the policies of a call, or none.
+# All zones of a call are written, or none.
 
 sub test_all_or_nothing {
     my $now = time_there();
@@ -202,7 +202,8 @@ sub test_all_or_nothing {
         is(values_of(@keys), $before, "$engine: none is counted");
         is(changes(), $changes, "$engine: none is written");
 
-        # a rehearsal that fails keeps back the rehearsals, not the others
+        # a dry run that would reject does not keep the other zones from
+        # counting
         my @dry = @asked;
         $dry[$narrow] = { %{$asked[$narrow]}, dry => 1 };
         $dry[$narrow - 1] = { %{$asked[$narrow - 1]}, dry => 1 };
@@ -217,7 +218,7 @@ sub test_all_or_nothing {
 }
 
 
-# Others' values: an error, and nothing is written.
+# Values of other programs: an error, and nothing is written.
 
 my $foreign = qr/^(?:SLIDEWIN|WRONGTYPE) /;
 
@@ -230,7 +231,8 @@ sub refused {
     my @replies = (take(0, $claim), take(0, { %$claim, cost => 0 }),
                    take(0, $other, $claim), take(0, $claim, $other));
 
-    # nobody hears what a give back says: it has to leave the key alone
+    # the reply to a refund is not looked at: the script must leave the key
+    # alone
     give_back(0, 'k', $policy, 1, time_there());
 
     return 1 if 4 == grep({ SlidewinRedis::is_error($_) && /$foreign/ }
@@ -258,7 +260,7 @@ sub test_foreign {
         my $policy = [$algorithm, 5, 60_000];
         my $good = 0;
 
-        # a log without entries is empty, whatever else it says
+        # a log without entries is empty, whatever its header says
         my @types = grep {
             $algorithm ne 'log' || !/^string "(?:l\0{16})?"$/
         } sort keys %types;
@@ -270,7 +272,8 @@ sub test_foreign {
         }
         is($good, @types, "$engine: $algorithm, other values");
 
-        # its own, cut at every byte; a log that lost whole entries is a log
+        # its own value, cut at every byte; a log without its last entries is
+        # still a log
         $redis->command('FLUSHALL');
         take(0, { key => 'k', policy => $policy }) for 1 .. 3;
         my $value = $redis->command('GET', 'k');
@@ -289,8 +292,8 @@ sub test_foreign {
     return;
 }
 
-# Bytes by chance, half of them of the right kind and length: the script ends
-# with an error or with an answer, and what it writes has an end.
+# Random bytes, half of them of the right kind and length: the script returns an
+# error or an answer, and what it writes has a time to live.
 sub test_noise {
     my ($rounds) = @_;
     my %length = (c => sub { 25 }, f => sub { 25 },
@@ -322,7 +325,8 @@ sub test_noise {
             $value = substr $value, 0, $size;
         }
 
-        # as one of ours would be: with an end, for an append to keep
+        # with a time to live as the module's own keys have, which an append
+        # keeps
         $redis->command('SET', 'k', $value, 'PX', 7_200_000);
         my $reply = $redis->call(@{take_call($now, { key => 'k',
                                                      policy => $policy })});
@@ -346,7 +350,7 @@ sub test_noise {
         }
 
         $seen{$outcome}++;
-        # one from the future may have been made one of now
+        # a state from the future may have been made one of now
         push @bad, "$outcome: " . unpack 'H*', $value
             if $outcome =~ /crash/
                || $after ne $value && $redis->command('PTTL', 'k') < 1;
@@ -367,7 +371,7 @@ sub test_noise {
 }
 
 
-# Out of memory: nothing half written, nothing forgotten.
+# Out of memory: nothing is half written or forgotten.
 
 sub test_oom {
     my $now = time_there();
@@ -402,8 +406,8 @@ sub test_oom {
 }
 
 
-# A log that is short: what a lease takes beyond the cost has to find room, and
-# what has left the window is not written again.
+# A short log: prefetched units beyond the cost have to fit, and expired entries
+# are not written again.
 
 sub test_short_log {
     my $window = 60_000;
@@ -432,7 +436,7 @@ sub test_short_log {
         is($ask->('new', 3, 1, 5), "1 3 3 $now $now 0",
            "$name: nor at once");
 
-        # due to be written anew, one of two entries has left
+        # due to be written anew, one of two entries has expired
         $redis->command('SET', 'old', 'l' . pack('V', $window) . join '',
             map { substr pack('q<', $_), 0, 6 }
                 $now - $window, 0, $now - $window, 2, $now - 9, 5);
@@ -448,7 +452,7 @@ sub test_short_log {
 }
 
 
-# The time is the server's if none is given, and Lua's numbers are exact.
+# Without a time in the call the server's is used, and Lua's numbers are exact.
 
 sub test_clock {
     for my $script ('take', 'take_log') {

@@ -1,6 +1,6 @@
-# Policies with different keys on one request, in shared memory and on two
-# Redis: whoever refuses it, and however many come at once, all have counted
-# what was admitted and nothing else.
+# Limits with different keys on one request, in shared memory and in two Redis:
+# whichever of them rejects, and however many requests come at once, all have
+# counted what was admitted and nothing else.
 
 use strict;
 use warnings;
@@ -17,7 +17,7 @@ my %redis = map { $_ => SlidewinRedis->start } qw(a b);
 
 my ($zones, $locations) = ('', '');
 
-# 40 days: windows that do not end meanwhile
+# 40 days: windows that do not end during the suite
 for my $algorithm (@algorithms) {
     for my $policy (@policies) {
         my $name = "${policy}_$algorithm";
@@ -32,8 +32,8 @@ for my $algorithm (@algorithms) {
     }
 }
 
-# the same four in both orders, so that each store is the first and the last to
-# be asked; of each policy another algorithm
+# the same four zones in both orders, so that each store is the first and the
+# last one; each zone has another algorithm
 for my $turn (0 .. 3) {
     my @limits = map {
         "slidewin zone=$policies[$_]_$algorithms[($_ + $turn) % 4];"
@@ -56,8 +56,8 @@ END
     $locations
 END
 
-# What is left of a policy becomes so much: units are given back to a Redis when
-# the client has its answer already.
+# Waits until so much is left of a zone: Redis gets refunds after the client has
+# its response.
 my $peeks = $nginx->client;
 my $patience = 10 * SlidewinNginx::patience();
 
@@ -65,7 +65,7 @@ sub settled {
     my ($uri, $wanted) = @_;
     my $left;
 
-    # what was not given back once is not waited for again
+    # a refund that was missing once is not waited for again
     SlidewinNginx::until_true(sub {
         $left = $peeks->get($uri)->{header}{'x-remaining'} // '-';
         return $left eq $wanted;
@@ -81,9 +81,9 @@ sub becomes {
 }
 
 
-# A crowd of 12 clients, who are 6 users with 3 API keys, and one of the four
-# policies is the narrow one. The others have room for all that is asked, so
-# that none refuses what another would have given back.
+# 12 clients at once, which are 6 users with 3 API keys, and one of the four
+# zones has a small limit. The others have room for all requests, so that none
+# rejects because of units that are refunded later.
 
 my %narrow = (client => [4, 48], user => [7, 42], key => [10, 30],
               global => [25, 25]);
@@ -131,7 +131,7 @@ for my $order (qw(there back)) {
             $used{$_}{$who[$i]{$_}} += $admitted for @policies;
         }
 
-        # twice: more could be given back than was taken
+        # twice: a second round shows if too much was refunded
         for my $look ('', ', and stays so') {
             for my $i (0 .. $#policies) {
                 my $kind = $policies[$i];
@@ -159,8 +159,8 @@ $peeks->close;
 $nginx->stop;
 
 
-# One of the two is away. It has policies of every on_error, on connections of
-# their own, so that one's failures are not another's.
+# One of the two Redis is down. It has zones of every on_error, on connections
+# of their own, so that the breaker of one does not affect another.
 
 my %mode = (
     closed => ['closed', '503 x20', 0],
@@ -212,7 +212,7 @@ sub well {
     }, 20 * SlidewinNginx::patience());
 }
 
-# Twenty at once while it is away, first or last of three.
+# Twenty requests at once while it is down, as the first or the last of three.
 sub away {
     my ($name, @clients) = @_;
 
@@ -240,7 +240,7 @@ $peeks = $nginx->client;
 
 my @clients = $nginx->clients(20);
 
-# that it is away is known once it was asked
+# that it is down is known after the first failure
 $peeks->get("/$_?k=first") for sort keys %mode;
 
 away('down', @clients);
@@ -257,8 +257,8 @@ for my $mode (sort keys %mode) {
         for qw(local a);
 }
 
-# The other one is closed, and the one that is well charges nobody. As many as
-# fit at once: until it is given back, what the first has counted is taken.
+# With on_error=closed, the other Redis charges no request. Only as many as fit
+# at once: units of the first zone are taken until they are refunded.
 
 $redis{a}->kill;
 

@@ -1,5 +1,5 @@
-# The life of processes that are connected to a Redis: signals, an upgrade, a
-# worker that dies, helpers that serve nobody, no master at all.
+# nginx processes that are connected to a Redis: signals, an upgrade, a worker
+# that dies, cache processes, single process mode.
 
 use strict;
 use warnings;
@@ -10,7 +10,7 @@ use Test::More;
 
 my $redis = SlidewinRedis->start;
 
-# nobody is answered before Redis goes on
+# no request is answered while Redis is stopped
 my %conf = (
     workers => 2,
     http => "slidewin_redis @{[$redis->url]} timeout=60s connect_timeout=60s;
@@ -40,7 +40,7 @@ sub source {
     return "$answer->{status} " . ($answer->{header}{'x-source'} // '-');
 }
 
-# Redis has stopped, and 50 clients of both workers wait for it.
+# Redis is stopped, and 50 clients of both workers wait for it.
 sub waiting {
     my ($nginx) = @_;
     my @clients = $nginx->clients(50);
@@ -58,7 +58,7 @@ sub waiting {
 sub tally { return SlidewinNginx::tally(map { $_->answer->{status} } @_) }
 
 
-# QUIT answers those who wait.
+# QUIT answers requests that wait.
 
 my $nginx = SlidewinNginx->start(%conf);
 my @clients = waiting($nginx);
@@ -91,7 +91,7 @@ for my $signal (qw(TERM INT)) {
 }
 
 
-# Nobody waits: there is nothing to wait for.
+# No request waits, so workers exit at once.
 
 $nginx = SlidewinNginx->start(%conf);
 is(source($nginx, '/a?k=idle'), '200 redis', 'connected');
@@ -102,7 +102,7 @@ ok(SlidewinNginx::all_gone(@all), 'QUIT, idle: gone soon');
 ok(become(0), '... and their connections');
 $nginx->stop(name => 'idle');
 
-# while it tries to reach a Redis that is not there
+# while nginx tries to reach a Redis that is down
 
 my $http = $conf{http} =~ s/redis:\S+/'redis:\/\/127.0.0.1:' . SlidewinRedis::free_port()/er;
 
@@ -113,7 +113,7 @@ $nginx->signal('QUIT');
 ok(SlidewinNginx::all_gone(@all), 'QUIT, no Redis: gone soon');
 $nginx->stop(name => 'no Redis');
 
-# after a deadline that the client did not wait for
+# after a timeout that the client did not wait for
 
 $nginx = SlidewinNginx->start(%conf, http => $conf{http} =~ s/=60s/=1s/r);
 @clients = $nginx->clients(20);
@@ -129,7 +129,7 @@ $redis->signal('CONT');
 $nginx->stop(name => 'deadline');
 
 
-# A worker dies, and takes only its own with it.
+# A worker dies, and only its own requests are lost.
 
 $nginx = SlidewinNginx->start(%conf);
 
@@ -158,7 +158,7 @@ is(scalar(grep { $_->{header}{'x-pid'} == $lives
                  && ($_->{header}{'x-source'} // '') eq 'redis' } @answers), 20,
    '... and those of the other are answered');
 
-# what the one had asked for may be counted or not, but not more
+# checks of the dead worker may be counted or not, but nothing else
 my $admitted = grep { $_->{status} == 200 } @answers;
 cmp_ok($admitted, '>=', 10, '... within the limit');
 
@@ -174,7 +174,7 @@ ok(SlidewinNginx::until_true(sub { SlidewinNginx::fds($lives) <= $fds }, 5),
 $nginx->stop(name => 'killed', allow => qr/exited on signal 9/);
 
 
-# A new binary goes on with the counts.
+# A new binary keeps the counts.
 
 $redis->command('FLUSHALL');
 $nginx = SlidewinNginx->start(%conf);
@@ -201,7 +201,7 @@ ok(become(2), '... and the connections');
 $nginx->stop(name => 'new binary');
 
 
-# The processes of a cache are not connected.
+# The cache manager and loader are not connected.
 
 $nginx = SlidewinNginx->start(%conf, http => $conf{http}
     . 'proxy_cache_path cache keys_zone=cache:1m manager_sleep=10ms

@@ -1,6 +1,6 @@
-# A turn of the event loop that takes longer than the timeout: checks that are
-# asked in it, before the slow work or after it, have a whole timeout from when
-# they are sent. A worker that was late is no Redis that has failed.
+# A turn of the event loop takes longer than the timeout: checks that are made
+# in it, before or after the slow work, have a whole timeout from when they are
+# sent. A late worker is no failure of Redis.
 
 use strict;
 use warnings;
@@ -36,7 +36,7 @@ sub decided { return $nginx->get('/check?k=well' . rand)->{status} == 200 }
 
 ok(SlidewinNginx::until_true(\&decided, 20 * $patience), 'Redis is asked');
 
-# what a slow one takes here, and how many of them are more than a timeout
+# how long a slow request takes here, and how many of them exceed a timeout
 my $slow = '/slow?x=' . 'a' x 19 . 'b';
 my $h2 = SlidewinHTTP2->new($port);
 my $start = SlidewinNginx::now();
@@ -45,7 +45,7 @@ $h2->answers($h2->request($slow)) for 1 .. 3;
 
 my $n = 1 + int 1.5 * $timeout / ((SlidewinNginx::now() - $start) / 3);
 
-# others keep the event loop awake
+# other requests keep the event loop turning
 my $traffic = fork // die "fork: $!";
 
 if ($traffic == 0) {
@@ -55,7 +55,7 @@ if ($traffic == 0) {
     POSIX::_exit(0);
 }
 
-# where the number of slow ones turned out too small, more of them
+# more slow requests, if there were too few
 sub burst {
     my ($name, $order) = @_;
     my ($took, @answers);
@@ -99,8 +99,8 @@ is(join('', $nginx->errors(qr/slidewin redis/)), '',
 $h2->{c}->close;
 $nginx->stop;
 
-# Slow work when answers are heard, behind one who only follows a check and
-# before what the turn has to send.
+# Slow work when replies are read: after a request that only waits behind a
+# check, and before what the turn has to send.
 
 my $fake = SlidewinFake->start;
 

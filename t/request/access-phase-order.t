@@ -1,6 +1,6 @@
-# When a request is judged: after limit_req and everything of the rewrite phase,
-# before allow, deny, auth_basic and auth_request; the same for a module that is
-# built in and one that is loaded.
+# A limit is checked after limit_req and the whole rewrite phase, and before
+# allow, deny, auth_basic and auth_request. The order is the same for a static
+# and a dynamic module.
 
 use lib 't/lib';
 use Test::Nginx::Socket 'no_plan';

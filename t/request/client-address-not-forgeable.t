@@ -1,5 +1,5 @@
-# Who is a client: what the connection says, or whom realip trusts; not what a
-# request claims.
+# The client is the address of the connection, or the one that a proxy trusted
+# by realip sends; never one that the request itself claims.
 
 use strict;
 use warnings;
@@ -84,7 +84,7 @@ is(tcp(Socket::pack_sockaddr_in($port, $loopback))->get('/client')->{status},
 
 my $client = $nginx->client;
 
-# ask URI, FIELD...: with as many lines as there are fields
+# ask URI, FIELD...: sends each field as a line of its own
 sub ask {
     my ($uri, @fields) = @_;
 
@@ -107,7 +107,7 @@ is(ask('/trusted/client', 'X-Forwarded-For: 2001:db8:1:3::1')->{status}, 200,
    'the next network is another');
 
 
-# Claims.
+# Addresses that a request claims.
 
 my @rotated = map {
     ask('/address', "X-Forwarded-For: 192.0.2.$_", "X-Real-IP: 192.0.2.$_",
@@ -139,7 +139,7 @@ is(SlidewinNginx::tally(@rotated), '200 x2, 429 x18',
    'and only the last address of the field');
 
 
-# A field that comes twice.
+# The same field twice.
 
 my @twice = ('X-Forwarded-For: 192.0.2.1', 'X-Forwarded-For: 192.0.2.2');
 

@@ -1,6 +1,6 @@
-# Who is a client behind others that speak for it: the PROXY protocol of either
-# version, X-Forwarded-For through several of them, listeners of all families.
-# Whoever is not trusted is the client itself.
+# The client behind proxies: the PROXY protocol of both versions,
+# X-Forwarded-For through several proxies, listeners of all address families. A
+# proxy that is not trusted is itself the client.
 
 use strict;
 use warnings;
@@ -129,7 +129,7 @@ sub v2_header {
            . pack 'CCn/a*', 0x20 | $command, $family, $rest;
 }
 
-# v2 ADDRESS, MORE: more is what a proxy says besides, type, length and value
+# v2 ADDRESS, MORE: more are further fields of the proxy, as type, length, value
 sub v2 {
     my ($address, $more) = @_;
     my $is6 = $address =~ /:/;
@@ -191,10 +191,10 @@ for my $family (@families) {
 }
 
 
-# X-Forwarded-For, through the trusted to the last that is not.
+# X-Forwarded-For: back through all trusted addresses to the first that is not.
 
 my @chains = (
-    # what comes with, with real_ip_recursive, without
+    # X-Forwarded-For, the client with real_ip_recursive, the client without
     ['203.0.113.9, 192.0.2.1', '192.0.2.1', '192.0.2.1'],
     ['203.0.113.9, 192.0.2.1, 10.1.2.3', '192.0.2.1', '10.1.2.3'],
     ['203.0.113.9, 192.0.2.1, 10.1.2.3, 10.3.2.1', '192.0.2.1', '10.3.2.1'],
@@ -230,7 +230,7 @@ for my $family (@families) {
 }
 
 
-# However it is known, it is one client.
+# The same client is counted as one by whatever protocol its address arrives.
 
 my @ways = (
     sub {
@@ -258,14 +258,14 @@ for ([map { '198.51.100.7' } @ways], [map { "2001:db8:7:7:$_\::1" } 1 .. @ways],
        '200 200 200 429 429', "one client: $addresses[1] and the others");
 }
 
-# all requests of a connection are its
+# all requests of a connection are of the same client
 my $kept = connected('proxy', 4);
 $kept->write(v1('198.51.100.9'));
 
 is(join(' ', map { ask($kept, '/limited', "203.0.113.$_")->{status} } 1 .. 4),
    '200 200 200 429', 'requests of one connection are of one client');
 
-# and the proxy has counted none of them
+# no request was counted for the proxy
 is(join(' ', map {
        my $client = connected('spoken', 4);
        $client->write(v1("198.51.100.1$_"));

@@ -1,5 +1,6 @@
-# A request is counted once by each policy, whatever nginx makes of it inside;
-# and one that is rejected on its way by none of those that it met there.
+# Each zone counts a request once, whatever subrequests and internal redirects
+# nginx makes of it. A request that is rejected on its way is counted by none of
+# the zones it met in that pass.
 
 use lib 't/lib';
 use Test::Nginx::Socket 'no_plan';

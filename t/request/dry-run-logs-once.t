@@ -1,5 +1,5 @@
-# A dry run that would reject tells so once a request, however often nginx
-# comes by the same limits within it.
+# A dry run that would reject logs one line per request, however often nginx
+# passes the same limits within it.
 
 use strict;
 use warnings;
@@ -8,7 +8,7 @@ use SlidewinNginx;
 use Test::More;
 
 my $nginx = SlidewinNginx->start(
-    # lines that are left out of the log are in it at debug; nothing else is
+    # lines that the log throttle leaves out appear at debug, and no others do
     http => 'error_log logs/error.log debug_mail;
              slidewin_log_level error key=on;
              slidewin_zone $arg_k zone=one:1m rate=1r/h algorithm=log;
@@ -59,7 +59,7 @@ for (['index/', 200, 'REJECTED_DRY_RUN', 1],
      ['error/nothing', 404, 'REJECTED_DRY_RUN', 1],
      ['rewrite/nothing', 200, 'REJECTED_DRY_RUN', 1],
      ['enforced/file', 429, 'REJECTED', 1],
-     # the redirect met a limit that was not looked at before
+     # the redirect met a limit that had not been checked before
      ['more/nothing', 200, 'REJECTED_DRY_RUN', 2])
 {
     my ($uri, $status, $told, $lines) = @$_;

@@ -1,5 +1,4 @@
-# In a dry run requests are counted and the outcome is reported, and nobody is
-# rejected.
+# A dry run counts requests and reports the outcome, and rejects none.
 
 use Test::Nginx::Socket 'no_plan';
 

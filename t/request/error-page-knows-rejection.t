@@ -1,6 +1,5 @@
-# The page that answers a rejection, a file, a location or a named one, knows it
-# by the variables: they are those of the rejection, and say what its fields
-# say.
+# The page for a rejection, be it a file, a location or a named location, sees
+# the variables of the rejection. They agree with the header fields.
 
 use strict;
 use warnings;
@@ -30,7 +29,7 @@ my $nginx = SlidewinNginx->start(http => <<"END", server => <<"END");
     slidewin_headers legacy;
     log_format told '\$request_id {$problem}';
 
-    # an application, that says again what it was told
+    # an application that sends back the values it was sent
     server {
         listen unix:$dir/application;
         return 200 '\$http_x_told';
@@ -56,7 +55,7 @@ END
         }
     }
 
-    # limits and a jitter of its own, which are not for a rejection
+    # the page has limits and a jitter of its own, which must not show
     location = /problem {
         internal;
         slidewin zone=page;
@@ -80,7 +79,7 @@ END
         return 429 '{$problem}';
     }
 
-    # by a handler, in the content phase, after the phases of limits
+    # by a handler in the content phase, after the limits were checked
     location = /handler/three {
         slidewin zone=three cost=2;
         error_page 429 /answer;
@@ -94,7 +93,7 @@ END
         empty_gif;
     }
 
-    # by an application that is told
+    # by an application, which gets the values in header fields
     location = /upstream/three {
         slidewin zone=three cost=2;
         error_page 429 = \@upstream;
@@ -107,7 +106,7 @@ END
         add_header X-Problem '{$problem}' always;
     }
 
-    # by the page of a page that is missing
+    # by the error page of an error page that is missing
     location = /through/three {
         slidewin zone=three cost=2;
         error_page 429 /through;
@@ -126,7 +125,7 @@ sub parsed {
     return { ($text // '') =~ /"(\w+)":"([^"]*)"/g };
 }
 
-# of the access log, which has "-" for nothing
+# in the access log, which writes "-" for an empty value
 sub logged {
     my ($id) = @_;
     my $line;
@@ -152,8 +151,8 @@ sub text {
     return join ' ', map { "$_=" . ($told->{$_} // 'none') } @names;
 }
 
-# Rejections until so many of different times were seen, and each tells one
-# story wherever it is told.
+# Rejects requests until so many different times were seen. All sources must
+# give the same values for one rejection.
 sub agrees {
     my ($uri, $status, $body, %wanted) = @_;
     my (%seen, $answer, @wrong);
@@ -224,7 +223,7 @@ for (['/page/three', 429, 1], ['/page/420', 420, 1], ['/named/three', 429, 1],
 }
 
 
-# Another store, and the one of several that decides.
+# Redis, and the one limit of several that decides.
 
 is($client->get('/page/five?k=five')->{status}, 200, 'five: one passes');
 agrees('/page/five?k=five', 429, 1, zone => 'five', status => 'REJECTED',
@@ -239,7 +238,7 @@ is($client->get('/page/three?k=both')->{status}, 200, 'both: another');
 agrees('/page/three?k=both', 429, 1, zone => 'three', remaining => 0,
        retry => $hour);
 
-# what can never pass has no time, nowhere
+# a cost above the limit has no time to wait, in any of the sources
 my ($never) = agrees('/page/never?k=never', 429, 1, zone => 'three',
                      status => 'REJECTED', limit => 3, remaining => 3,
                      retry => '');

@@ -1,5 +1,5 @@
-# Every key is a client of its own, whatever bytes and however many it has; an
-# empty one is nobody.
+# Every key is a client of its own, whatever its bytes and its length. A request
+# with an empty key is not limited.
 
 use strict;
 use warnings;
@@ -51,7 +51,7 @@ sub statuses {
 }
 
 
-# Nobody.
+# Empty keys.
 
 for my $uri ('/empty', '/empty?a=', '/field', '/joined') {
     my @answers = map { ask($uri) } 1 .. 3;
@@ -100,8 +100,8 @@ is(status('/field', 'X-Key' => '10.0.0.10'), 200, 'one that begins with it');
 is(status('/field', 'X-Key' => '10.0.0.'), 200, 'one that it begins with');
 
 
-# Every length around those at which something changes, one key the beginning
-# of the next.
+# Every length near those at which the stored form changes. Each key begins with
+# the one before it.
 
 my @lengths = (1 .. 300, 4095 .. 4097, 65534 .. 65537, 100_000);
 
@@ -146,7 +146,8 @@ my $null = $nginx->client;
 is($null->get('/path/a%00b')->{status}, 400, 'nginx itself refuses a NUL');
 
 
-# A long key is kept by its digest: that is not the key which spells it.
+# A long key is stored as its digest. That is not the same client as the key
+# whose text is this digest.
 
 my $digested = (grep { Digest::SHA::sha1($_) !~ /[\0-\x20\x7f.\/]/ }
                 map { "long-$_-" . 'x' x 64 } 1 .. 2000)[0];
@@ -158,7 +159,7 @@ is(status(path(Digest::SHA::sha1_hex($digested))), 200,
 is(status(path($digested)), 429, 'the long key has been counted');
 
 
-# A key may be a secret.
+# A key may be a secret, and is not logged.
 
 is(statuses('/field', (['X-Key' => 'secret-token']) x 2), '200 429',
    'a key that is a secret');

@@ -1,4 +1,4 @@
-# HEAD: counted as GET is, rejected without a body.
+# HEAD counts like GET, and a rejected HEAD has no body.
 
 use lib 't/lib';
 use Test::Nginx::Socket 'no_plan';

@@ -1,5 +1,6 @@
-# What an upstream says of limits gives way to what we say, on a rejection that
-# it makes the page for and on what passes; where we say nothing it stays.
+# The module's RateLimit and Retry-After fields replace those of an upstream, on
+# an error page that the upstream makes and on a response that passes. Where the
+# module sends none, those of the upstream stay.
 
 use strict;
 use warnings;
@@ -13,8 +14,8 @@ my $dir = File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1, CLEANUP => 1);
 
 chmod 0755, $dir;
 
-# in other letters, more than once, and so many others that nginx keeps them in
-# several pieces
+# in other case, more than once, and among so many fields that nginx keeps them
+# in several list parts
 my $fill = join '', map { "add_header X-Fill-$_ $_ always;\n" } 1 .. 45;
 my $fields = join '', map { "add_header $_ always;\n" }
              'Retry-After 7', 'RateLimit-Policy \'"up";q=1000\'',
@@ -81,7 +82,7 @@ END
 
 my $curl = 'curl -s -i -m ' . 30 * SlidewinNginx::patience();
 
-# the status, and of each field the values there are, in the order they came
+# the status, and of each field all values in their order
 sub ask {
     my ($uri, $protocol) = @_;
     my $how = ($protocol // '') eq 'http2'

@@ -1,4 +1,4 @@
-# Clients older than HTTP/1.1.
+# Clients that speak HTTP/1.0 and HTTP/0.9.
 
 use lib 't/lib';
 use Test::Nginx::Socket 'no_plan';

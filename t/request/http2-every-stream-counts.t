@@ -1,4 +1,4 @@
-# HTTP/2: every stream is a request of its own.
+# Each HTTP/2 stream is counted as one request.
 
 use lib 't/lib';
 use Test::Nginx::Socket 'no_plan';

@@ -1,4 +1,5 @@
-# if= on slidewin: empty or "0" exempts the request from this limit, here.
+# if= of slidewin: an empty value or "0" exempts the request from this limit, in
+# this location.
 
 use Test::Nginx::Socket 'no_plan';
 

@@ -1,4 +1,4 @@
-# A connection serves on after a rejection.
+# A connection stays usable after a rejection.
 
 use lib 't/lib';
 use Test::Nginx::Socket 'no_plan';

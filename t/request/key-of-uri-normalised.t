@@ -1,5 +1,5 @@
-# A key of $uri is what the location was found by, however it was spelled; one
-# of $request_uri is what the client wrote.
+# With the key $uri, all spellings of a path are one client. With $request_uri,
+# each spelling is a client of its own.
 
 use Test::Nginx::Socket 'no_plan';
 

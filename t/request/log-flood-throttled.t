@@ -1,5 +1,5 @@
-# A client that comes without end does not fill the log: a line a second for a
-# client, zone and outcome in each worker, and how many were left out.
+# A flood does not fill the log: each worker logs one line a second for a
+# client, zone and outcome, and says how many it left out.
 
 use strict;
 use warnings;
@@ -52,7 +52,7 @@ my $nginx = SlidewinNginx->start(
 my $client = $nginx->client;
 my $offset = 0;
 
-# time goes by for the worker, as it sees when it is asked next
+# moves the clock of the worker, which reads it when the next request arrives
 sub later {
     my ($seconds) = @_;
 
@@ -63,7 +63,7 @@ sub later {
     return;
 }
 
-# lines with a text, and how many requests they stand for
+# the lines with a text, and how many requests they stand for
 sub told {
     my ($text) = @_;
     my @lines = $nginx->errors(qr/$text/);
@@ -82,7 +82,8 @@ sub flood {
 }
 
 
-# One client, each kind of line; the clock stands still but for what it takes.
+# One client and each kind of line. The clock moves only when the suite moves
+# it.
 
 my %lines = (
     one => 'rejecting request by zone "one", limit 1 in 86400000ms, retry',
@@ -127,7 +128,8 @@ like($lines[-1], qr/retry after \d+s, 7 more like it in the last \d+ms, client/,
      '... and how many there were meanwhile');
 
 
-# Values that clients choose: for all of them a line a second for a zone.
+# Bad values that clients choose, a rate or a cost: one line a second for a
+# zone, for all clients together.
 
 for (['rate', 'rate=no', 'of'], ['cost', 'c=no', 'for']) {
     my ($what, $value, $of) = @$_;
@@ -177,7 +179,7 @@ later(5);
 }
 
 
-# The key, if it is wanted, and as nothing else than a key.
+# The key is logged only if configured, and cannot break out of its field.
 
 is(scalar($nginx->errors(qr/key "|"a"/)), 0, 'no key so far');
 
@@ -197,7 +199,7 @@ is(scalar($nginx->errors(qr/ 1 more like it in the last \d+ms, key "\/key\/plain
    1, '... also when it is over');
 
 
-# More clients than can be told apart.
+# More clients than the throttle can tell apart.
 
 my $many = 3000;
 my @before = told(qr/rejecting request by zone "one"/);
@@ -225,7 +227,7 @@ cmp_ok($others, '>', 0, 'there is a line about the others');
 is($after[1] - $before[1] + $others, 2 * $many, '... and all are counted');
 
 
-# A worker that ends tells the rest.
+# A worker that exits logs how many lines it has left out.
 
 later(5);
 $client->get('/one?k=end');

@@ -1,5 +1,5 @@
-# slidewin_log_level is the level of the line about a rejection; of what passes
-# all the same, one level lower.
+# slidewin_log_level is the level of the line about a rejection. A line about a
+# request that passes all the same is one level lower.
 
 use strict;
 use warnings;
@@ -41,7 +41,7 @@ sub new_lines {
     return @new;
 }
 
-# of a client that has used up its limit, and has no line so far
+# of a client that has used up its limit and has not been logged yet
 my $clients = 0;
 
 sub one_line {
@@ -52,7 +52,7 @@ sub one_line {
     $nginx->get("$uri?k=$k");
     my @lines = grep { !/ invalid rate / } new_lines($nginx);
 
-    # nginx does not say whose request a line at debug is about
+    # a line at debug does not name the request
     my $whose = $level eq 'debug' ? qr/$/m : qr/, client: .*, request: "GET /;
 
     is(scalar @lines, 1, "$name: one line");
@@ -115,7 +115,7 @@ for my $i (0 .. 3) {
 $nginx->stop;
 
 
-# What the error log's own level hides.
+# Lines that the level of error_log hides.
 
 for my $i (0 .. 3) {
     my $level = $levels[$i];
@@ -149,7 +149,7 @@ END
 }
 
 
-# off: no line, whatever becomes of a request, and levels below it have theirs.
+# off: no line for any outcome; inner levels may set another level.
 
 $nginx = SlidewinNginx->start(
     http => "$zones
@@ -181,7 +181,7 @@ one_line($nginx, '/off/info', 'info', "$rejected, key \"k\\d+\"",
 $nginx->stop;
 
 
-# Of the location that decided, or above it.
+# The level of the location that decided applies, or the one it inherits.
 
 $nginx = SlidewinNginx->start(
     http => "$zones slidewin zone=one; slidewin_log_level info;",

@@ -1,5 +1,5 @@
-# A worker that runs out of connections, or of file descriptors, serves again
-# when there are some, and has counted what it answered.
+# A worker that runs out of connections or file descriptors serves again when
+# some are free, and has counted the requests that it answered.
 
 use strict;
 use warnings;
@@ -13,9 +13,10 @@ my $server = 'location = /a { slidewin zone=a; empty_gif; }';
 
 sub tally { return SlidewinNginx::tally(@_) }
 
-# More clients at once than it can take, each with half a request until that
-# shows, by one that is left or a line: an idle connection would be closed for
-# the next. The first of them is one that it takes.
+# Opens more clients than the worker can take. Each sends half a request,
+# because nginx would close an idle connection for the next. A client that is
+# not accepted, or a line in the log, shows that the limit is reached. The
+# worker accepts the first client.
 sub exhaust {
     my ($nginx, $message) = @_;
     my @clients = map { $nginx->client(timeout => 0.02) } 1 .. 40;
@@ -61,7 +62,7 @@ for my $case (['connections', qr/\d+ worker_connections are not enough/,
         ok($nginx->logged($message), '... as the log says');
     }
 
-    # accepting goes on half a second after it failed
+    # nginx accepts again half a second after accept() failed
     ok(SlidewinNginx::until_true(sub {
         return $nginx->client(timeout => 1)->get('/free')->{status} == 200;
     }, 10 * SlidewinNginx::patience()), "$name: served again");

@@ -1,4 +1,4 @@
-# Requests that are sent before the answers to those before them.
+# Requests that a client sends before it has the responses to earlier ones.
 
 use lib 't/lib';
 use Test::Nginx::Socket 'no_plan';

@@ -1,5 +1,5 @@
-# A post_action is not the client's: the limits of its location neither charge
-# the request nor refuse it, and give back nothing.
+# A post_action is no request of the client: the limits of its location neither
+# charge nor reject nor refund it.
 
 use strict;
 use warnings;

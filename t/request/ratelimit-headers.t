@@ -1,5 +1,5 @@
-# slidewin_headers: RateLimit fields on every limited response, whatever its
-# status, and each of them once.
+# slidewin_headers: every limited response has the RateLimit fields, whatever
+# its status, and each field once.
 
 use Test::Nginx::Socket 'no_plan';
 

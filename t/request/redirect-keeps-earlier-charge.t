@@ -1,6 +1,6 @@
-# An internal redirect brings a request to the access phase again. A limit that
-# refuses it there takes nothing back of what it was charged before: the
-# upstream, or the check of a password, has served that.
+# An internal redirect takes a request through the access phase again. If a
+# limit rejects it there, the earlier charge stays: the upstream, or the
+# password check, has already worked for it.
 
 use strict;
 use warnings;
@@ -12,7 +12,7 @@ use Test::More;
 
 my $redis = SlidewinRedis->start;
 
-# what it answers is in the path: /401, /accel
+# the status of the upstream is in the path: /401, /accel
 my $app = SlidewinApp->start(sub {
     my ($request) = @_;
 
@@ -27,7 +27,7 @@ my $app = SlidewinApp->start(sub {
 my $up = 'http://' . $app->address;
 my $page = 'proxy_intercept_errors on; error_page 401 /401.html;';
 
-# what was answered to 20 guesses of a client whose limit of pages is used up
+# what 20 guesses get from a client whose page limit is used up
 my %cases = (
     'an error page' => [<<"END", '429 x20'],
         slidewin zone=login;
@@ -87,7 +87,7 @@ END
 END
 );
 
-# guesses that reached the application, or whose password was looked at
+# guesses that reached the application or the password check
 sub served {
     my ($nginx) = @_;
     my $looked = () = $nginx->errors(qr/user "a" was not found/);
@@ -95,7 +95,7 @@ sub served {
     return $looked + grep { m{/guess} } $app->seen;
 }
 
-# with a body or without: a redirect inside nginx makes a GET of most of them
+# with and without a body: nginx makes a GET of most redirected requests
 sub guess {
     my ($client, $method, $uri, %fields) = @_;
     my $body = $method eq 'POST' ? 'user=a' : '';

@@ -1,6 +1,6 @@
-# A request with as many limits as a location may have fails for want of memory
-# while they are claimed, and its error page has as many others: it is answered
-# with 500 at worst, and the limits of each pass are its own.
+# An allocation fails while a request with the largest number of limits is
+# checked, and its error page has as many other limits. The response is a 500 at
+# worst, and each pass has only its own limits.
 
 use strict;
 use warnings;
@@ -20,7 +20,7 @@ for my $store (qw(local redis)) {
     for my $place (qw(a b)) {
         for my $n (1 .. 32) {
             my $name = "$store-$place$n";
-            # long enough to have memory of its own
+            # long enough for an allocation of its own
             my $key = $n == 32 ? '"$arg_k$http_big"' : '$arg_k';
 
             $zones .= "slidewin_zone $key zone=$name:64k rate=1000r/40d
@@ -55,7 +55,7 @@ my $client = $nginx->client;
 $client->get('/free');
 cmp_ok($memory->found, '>=', 5, 'the allocations of the module are found');
 
-# a connection to Redis may be lost by it, and comes back
+# the failure may cost the connection to Redis, which comes back
 sub left {
     my ($uri) = @_;
     my $left;
@@ -68,7 +68,7 @@ sub left {
     return $left;
 }
 
-# what the module asks for, and what nginx asks for it
+# allocations of the module, and those of nginx on its behalf
 my @kinds = SlidewinNginx::asan() ? (1) : (1, 2);
 
 for my $store (qw(local redis)) {

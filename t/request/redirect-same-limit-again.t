@@ -1,5 +1,5 @@
-# A policy that meets a request again after an internal redirect: the stricter
-# of both applies, and what was taken already is not taken again.
+# A zone checks a request again after an internal redirect. The stricter of both
+# checks applies, and units already taken are not taken again.
 
 use strict;
 use warnings;
@@ -10,8 +10,8 @@ use Test::More;
 
 my $redis = SlidewinRedis->start;
 
-# The limit is 12. NAME => how often it meets the request, what twenty
-# requests get; what the first one leaves.
+# The limit is 12. NAME => how often the zone checks the request, what twenty
+# requests get, what the first one leaves.
 my @cases = (
     ['a dry run, then enforced', ['dry_run', ''], '200 x12, 429 x8', 11],
     ['enforced, then a dry run', ['', 'dry_run'], '200 x12, 429 x8', 11],
@@ -28,7 +28,7 @@ my @cases = (
     ['dry runs', ['dry_run', 'cost=3 dry_run'], '200 x20', 9],
     ['never', ['', 'cost=13'], '429 x20', 11],
 
-    # what is given back in the log phase
+    # units that are refunded in the log phase
     ['count, then any status', ['count=401', ''], '200 x12, 429 x8', 11],
     ['any status, then count', ['', 'count=401'], '200 x12, 429 x8', 11],
     ['neither counts it', ['count=401', 'count=403'], '200 x20', 12],
@@ -103,14 +103,14 @@ for my $store (qw(local redis)) {
     }
 }
 
-# a dry run of another client is no reason to pass
+# an earlier dry run does not let a request pass
 
 my $client = $nginx->client;
 
 is(SlidewinNginx::tally(map { $client->get("/moved?k=a$_")->{status} } 1 .. 4),
    '200 x2, 429 x2', 'a dry run of one key does not stand for another');
 
-# nor is a cost that was none
+# nor does an earlier cost of 0
 
 is(SlidewinNginx::tally(map { $client->get('/bad?k=a&c=no')->{status} } 1 .. 4),
    '200 x2, 429 x2', 'a bad cost does not stand for a good one');

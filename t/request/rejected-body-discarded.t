@@ -1,5 +1,5 @@
-# A rejected request's body is thrown away, and nothing in it is taken for a
-# request; a passed one's arrives.
+# The body of a rejected request is discarded, and nothing in it is taken for a
+# request. The body of an admitted request reaches the upstream.
 
 use lib 't/lib';
 use Test::Nginx::Socket 'no_plan';
@@ -38,7 +38,7 @@ sub chunked {
     return $text . "0\r\n\r\n";
 }
 
-# passes one request with this body; what the upstream sees is returned
+# sends one request with this body that passes; returns what the upstream got
 sub pass {
     my ($c, $bytes) = @_;
 
@@ -53,7 +53,7 @@ sub pass {
     return $q->{body};
 }
 
-# the connection is in step: the next request on it is understood
+# the next request on the same connection is understood
 sub next_is_fine {
     my $c = shift;
 

@@ -1,4 +1,4 @@
-# slidewin_status is what a rejected request gets: 429 unless told.
+# slidewin_status is the status of a rejection, 429 by default.
 
 use Test::Nginx::Socket 'no_plan';
 

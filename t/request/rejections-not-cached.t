@@ -1,4 +1,4 @@
-# What passes is not changed, and what is rejected is not kept.
+# proxy_cache stores responses that pass unchanged, and stores no rejection.
 
 use lib 't/lib';
 use Test::Nginx::Socket 'no_plan';

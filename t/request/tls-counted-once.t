@@ -1,4 +1,4 @@
-# TLS: a request is counted after the handshake, and once.
+# A request over TLS is counted after the handshake, and once.
 
 use lib 't/lib';
 use File::Temp ();

@@ -1,4 +1,4 @@
-# The variables in the access log, for every way a request can end.
+# The module's variables in the access log, for every outcome of a request.
 
 use strict;
 use warnings;
@@ -17,7 +17,7 @@ my $env = $clock->env;
 
 my $nginx = SlidewinNginx->start(
     env => $env,
-    # a worker has only the environment it is told to keep
+    # nginx passes only these environment variables to its workers
     main => join('', map { "env $_;" } sort keys %$env),
     http => <<"END", server => <<'END');
     log_format limits '\$uri @{[map { "$_=\$slidewin_$_" } @names]} client=\$slidewin_client';
@@ -64,7 +64,7 @@ END
 
 my $count = 0;
 
-# The line is written when the answer is on its way already.
+# The line is written after the response is sent.
 sub logged {
     my ($uri) = @_;
     my $file = $nginx->root . '/logs/limits.log';
@@ -167,8 +167,8 @@ is($nginx->get('/map?k=a')->{header}{'x-rejected'}, 'yes',
    'in a map: rejected');
 
 
-# The estimate of the counter is what the formula says at that moment. Its
-# windows begin as those of UTC do, and go by a clock that is set here.
+# The estimate of the counter is what the formula gives for that moment. Its
+# windows are aligned to UTC, by a clock that the suite sets.
 
 my $ahead = 0;
 
@@ -192,7 +192,7 @@ $nginx->get("/counter?k=estimate&cost=$units");
 $next += $window;
 go_to($next + 0.3 * $window);
 
-# the two clocks are read one after the other
+# nginx and the suite read the clock one after the other
 my $from = ms() - $next;
 my $estimate = $nginx->get('/counter?k=estimate&cost=0')->{header}{'x-estimate'};
 my $to = ms() - $next + 10;

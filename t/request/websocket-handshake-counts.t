@@ -1,4 +1,4 @@
-# A WebSocket behind a limit: the handshake is what is counted.
+# A limit on a WebSocket location counts the handshake, and no message.
 
 use lib 't/lib';
 use Test::Nginx::Socket 'no_plan';

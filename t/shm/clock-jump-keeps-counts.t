@@ -1,4 +1,4 @@
-# Wall time may jump: the counts do not go by it.
+# A jump of the wall clock does not change the counts.
 
 use strict;
 use warnings;
@@ -8,7 +8,7 @@ use SlidewinNginx;
 use SlidewinPreload;
 use Test::More;
 
-# 40 days where windows are aligned: they must not end meanwhile
+# 40 days where windows are aligned: they do not end during the suite
 my %rate = (counter => '5r/40d', fixed => '5r/40d', strict => '5r/20m',
             log => '5r/20m');
 my @algorithms = sort keys %rate;
@@ -19,7 +19,7 @@ my $env = $clock->env;
 my $nginx = SlidewinNginx->start(
     workers => 2,
     env => $env,
-    # a worker has only the environment it is told to keep
+    # nginx passes only these environment variables to its workers
     main => join('', map { "env $_;" } sort keys %$env),
     http => "slidewin_log_level info;\n" . join('', map {
                 "slidewin_zone \$arg_k zone=$_:1m rate=$rate{$_} algorithm=$_;"
@@ -29,7 +29,7 @@ my $nginx = SlidewinNginx->start(
     } @algorithms,
 );
 
-# how far nginx is from true time
+# how far the clock of nginx is from true time
 sub lead {
     return str2time($nginx->get('/free')->{header}{date}) - time;
 }

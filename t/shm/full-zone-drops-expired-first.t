@@ -1,6 +1,6 @@
-# A full zone makes room with what counts nothing any more, however recently it
-# was used, before it forgets a client that counts. A log that grows pushes out
-# no one from whom it gets no memory.
+# A full zone drops clients that have expired, however recently they were used,
+# before it drops one that still counts. A log that grows evicts no client whose
+# memory it cannot use.
 
 use strict;
 use warnings;
@@ -16,7 +16,7 @@ my $full = qr/zone "\w+" is full/;
 
 my $nginx = SlidewinNginx->start(
     env => $env,
-    # a worker has only the environment it is told to keep
+    # nginx passes only these environment variables to its workers
     main => join('', map { "env $_;" } sort keys %$env),
     http => 'map $arg_r $rate { default 5r/40d; short 100r/s; }
              slidewin_zone $arg_k zone=grow:64k rate=100r/40d algorithm=log;
@@ -46,7 +46,7 @@ my $client = $nginx->client;
 
 my $gone = 0;
 
-# a connection of before may have been kept for too long
+# a connection from before may have been kept for too long
 sub later {
     my ($seconds) = @_;
 
@@ -58,7 +58,7 @@ sub later {
 
 sub tally { return SlidewinNginx::tally(@_) }
 
-# how many of the keys have counted something
+# how many of the keys have units counted
 sub known {
     my ($uri, $limit, @keys) = @_;
 
@@ -96,8 +96,8 @@ for my $algorithm (@algorithms) {
 is(scalar($nginx->errors($full)), 0, 'no zone had to forget a client');
 
 
-# The first count until the hour is over, those after them for a minute more;
-# but the first were refused again in between, and so were seen last.
+# The first clients count until the hour is over, the later ones for a minute
+# more. The first were rejected again in between, and so were used last.
 
 my @first = map { "first$_" } 1 .. 50;
 my @second = map { "second$_" } 1 .. 50;
@@ -117,7 +117,7 @@ is(known('/order_peek', 5, @second), 50,
 is(scalar($nginx->errors($full)), 0, '... which the zone has not forgotten');
 
 
-# one that grows beyond what anybody else has
+# a log that grows larger than any other client
 
 my @others = map { "other$_" } 1 .. 400;
 
@@ -130,7 +130,7 @@ my $count = 0;
 
 for (1 .. 130) {
     $count++ if $client->get('/grow?k=grows')->{status} == 200;
-    # each an entry of its own
+    # each at a time of its own, so that it is an entry of its own
     SlidewinNginx::nap(0.0015);
 }
 

@@ -1,5 +1,5 @@
-# A zone that is full forgets the clients that were away longest, and never
-# stops limiting.
+# A full zone evicts the clients that were unused longest, and never stops
+# limiting.
 
 use strict;
 use warnings;
@@ -90,7 +90,7 @@ is(tally(map { @$_ } @results), '200 x12000, 429 x1200',
 $_->close for @clients;
 
 
-# a larger zone: what is forgotten is what was away longest
+# a larger zone: the clients evicted are those unused longest
 
 $client = $nginx->client;
 
@@ -104,7 +104,7 @@ my @again = map { $client->get("/large?k=$_")->{header}{'x-remaining'} }
 is("@again", '1 1 2 2', 'the last are remembered, the first are not');
 
 
-# two zones, one of them full: both count, or none
+# two zones, one of them full: both count a request, or none
 
 is(tally($client->statuses(map { random('/two') } 1 .. 2000)), '200 x2000',
    'a full zone beside another');
@@ -112,7 +112,7 @@ is(tally($client->statuses(('/two?k=both') x 4)), '200 x3, 429 x1',
    '... and both limit');
 
 
-# a log whose ring does not fit remembers less exactly, and admits no more
+# a log whose ring does not fit counts less exactly, and admits no more
 
 my %limit = (ring => 2000, longer => 6000);
 

@@ -1,6 +1,6 @@
-# A full zone finds whatever counts nothing any more, in whichever order its
-# clients have counted: some were given back what they used last, some have a
-# shorter window than those before them, some are asked with a longer one.
+# A full zone finds every expired client, in whichever order the clients were
+# counted: some were refunded what they used last, some have a shorter window
+# than those before them, some are checked with a longer one.
 
 use strict;
 use warnings;
@@ -13,12 +13,12 @@ my @algorithms = qw(counter fixed strict log);
 my $clock = SlidewinPreload->monotonic;
 my $env = $clock->env;
 
-# how many fill a zone more than half
+# enough to fill more than half of a zone
 my %many = (counter => 300, fixed => 300, strict => 150, log => 150);
 
 my $nginx = SlidewinNginx->start(
     env => $env,
-    # a worker has only the environment it is told to keep
+    # nginx passes only these environment variables to its workers
     main => join('', map { "env $_;" } sort keys %$env),
     http => 'map $arg_r $rate { default 5r/540s; long 5r/780s; }
              map $arg_r $of { default 20r/10s; long 20r/h; }
@@ -40,7 +40,7 @@ my $nginx = SlidewinNginx->start(
 my $client;
 my $gone = 0;
 
-# a connection of before may have been kept for too long
+# a connection from before may have been kept for too long
 sub later {
     my ($seconds) = @_;
 
@@ -50,7 +50,7 @@ sub later {
     return;
 }
 
-# just after a window of that many seconds has begun
+# just after a window of so many seconds has begun
 sub begin {
     my ($window) = @_;
 
@@ -65,7 +65,7 @@ sub ask {
     } @keys));
 }
 
-# how many of the keys have counted something
+# how many of the keys have units counted
 sub known {
     my ($zone, $query, @keys) = @_;
 
@@ -83,7 +83,8 @@ sub keys_of {
 
 my @stay = keys_of('stay', 20);
 
-# when the units come that are given back, and when those before have left
+# when the units are taken that are refunded later, and when earlier ones have
+# expired
 my %back = (
     counter => [3600, 7200], fixed => [3600, 3610],
     strict => [1800, 3900], log => [1800, 3900],
@@ -128,8 +129,8 @@ for my $algorithm (@algorithms) {
     is(known($zone, '&r=long', @stay), 20, '... who forget none that counts');
 }
 
-# A log that has ended is asked with a longer window, in which it has not, and
-# grows: it makes no room for itself, but others that have ended do.
+# An expired log is checked with a longer window, in which it has not expired,
+# and grows: it does not evict itself, but other expired clients.
 
 my @all = keys_of('all', 400);
 
@@ -141,7 +142,7 @@ is(ask('grow', '&r=long', @stay), '404 x20',
 
 for (1 .. 13) {
     ask('grow', '', 'grows');
-    # each an entry of its own
+    # each at a time of its own, so that it is an entry of its own
     SlidewinNginx::nap(0.0015);
 }
 

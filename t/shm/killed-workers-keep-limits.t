@@ -1,5 +1,5 @@
-# Workers are killed again and again under load: the others are not stuck, and
-# the limits hold.
+# Workers are killed again and again under load: the others do not hang, and the
+# limits hold.
 
 use strict;
 use warnings;
@@ -10,8 +10,8 @@ use Test::More;
 my $limit = 100;
 my $kills = 200;
 
-# A request that takes many locks, and forgets clients under each, is often
-# killed with them.
+# A request that takes many locks, and evicts clients under each, is often
+# killed while it holds one.
 my @many = map { "many$_" } 1 .. 30;
 
 my $nginx = SlidewinNginx->start(
@@ -30,7 +30,7 @@ my $nginx = SlidewinNginx->start(
 
 my $flag = $nginx->root . '/stop';
 
-# Each round on what connection there is; the time until the next answer
+# Uses the connection there is in each round; the time until the next answer
 # includes that of connecting again.
 sub load {
     my ($seed) = @_;
@@ -62,7 +62,7 @@ sub load {
     return { hot => \%hot, busy => \%busy, longest => $longest };
 }
 
-# Keeps the workers busy: what a client of load() takes longest with is Perl.
+# Keeps the workers busy: load() spends most of its time in Perl.
 sub flood {
     my ($n) = @_;
     my @uris = map { "/busy?k=$n-" . int rand 300 } 1 .. 100;
@@ -82,7 +82,7 @@ sub killer {
         my @workers = $nginx->workers;
         my $pid = $workers[$n % @workers];
 
-        # at no particular moment
+        # at a random moment
         SlidewinNginx::nap(0.002 + rand 0.02);
         $killed += kill 'KILL', $pid;
 
@@ -128,12 +128,12 @@ cmp_ok(scalar(keys %locked), '>', 0, 'some are killed with a lock');
 is(join(' ', grep { !/^(?:200|429|0)$/ } keys %hot, keys %busy), '',
    'an answer is 200 or 429, or the connection is gone');
 
-# a repair may have to forget the clients
+# a repair may have to drop clients
 cmp_ok($hot{200} // 0, '<=', $limit * ($repairs + 1),
        'the hot client has got no more than its limit');
 cmp_ok($hot{429} // 0, '>', 0, '... which it has reached');
 
-# what a worker had counted when it was killed may not have been answered
+# units that a killed worker had counted may belong to unanswered requests
 cmp_ok($hot{200} // 0, '>=', $limit - ($hot{0} // 0),
        '... and no less, but for requests that got no answer');
 

@@ -1,4 +1,4 @@
-# How much memory a client takes, and how many fit in a zone of 1m.
+# How much memory a client takes, and how many clients fit into a zone of 1m.
 
 use strict;
 use warnings;
@@ -31,7 +31,7 @@ for my $zone (sort keys %zones) {
     my $about = 1024 * 1024 / $bytes;
     my $n = 0;
 
-    # the line says which request was the first to find no room
+    # the log line names the first request that found no room
 
     while (!$nginx->errors(qr/zone "$zone" is full/) && $n < 2 * $about) {
         $client->statuses(map { "/$zone?k=" . ++$n } 1 .. 500);
@@ -49,7 +49,7 @@ for my $zone (sort keys %zones) {
     cmp_ok($fit, '>=', $about * 0.97, '... and the zone little else');
 }
 
-# a key of any length takes no more
+# keys of any length take no more
 
 my $long = 'x' x 200;
 
@@ -68,9 +68,9 @@ $client->close;
 $nginx->stop;
 
 
-# A log with as many times as its limit: an entry and a ring of 8 bytes for
-# each. They come one by one: a ring grows with what it holds, and what comes
-# within a millisecond is one.
+# A log with as many entries as its limit: an entry, and a ring of 8 bytes for
+# each time. They are taken one by one: a ring grows with what it holds, and
+# units of the same millisecond are one entry.
 
 $nginx = SlidewinNginx->start(
     http => 'slidewin_log_level info;

@@ -1,4 +1,4 @@
-# A worker that gets no memory: a request fails at worst, and the limits hold.
+# Allocations of a worker fail: a request fails at worst, and the limits hold.
 
 use strict;
 use warnings;
@@ -14,10 +14,10 @@ my $limit = 400;
 my $nginx = SlidewinNginx->start(
     env => {
         %{$memory->env},
-        # memory that is free no longer has what it had
+        # freed memory is overwritten
         MALLOC_PERTURB_ => 165,
     },
-    # small, so that hardly two allocations of a request share a block
+    # small, so that hardly any two allocations of a request share a block
     http => "request_pool_size 128; connection_pool_size 128;
              log_format all '\$slidewin_status \$slidewin_source
                              \$slidewin_zone \$slidewin_limit
@@ -60,14 +60,15 @@ for my $kind (@kinds) {
     for my $case (sort keys %uris) {
         my ($n, $failed, %statuses) = (0, 1);
 
-        # the first allocation for a request, the second, until there is none
+        # fails the first allocation for a request, then the second, until there
+        # are no more
 
         while ($failed && $n < 200) {
             $memory->fail(-$kind, ++$n);
 
             my $status = $client->get($uris{$case})->{status};
 
-            # an answer comes before the log phase
+            # a response is sent before the log phase
 
             SlidewinNginx::until_true(sub { !$memory->at_work }, 10)
                 or die 'the worker is at work for ever';
@@ -89,7 +90,7 @@ for my $kind (@kinds) {
             if $case eq 'full' || $case eq 'page';
     }
 
-    # and now every so many, with new connections, too
+    # now every Nth allocation, also on new connections
 
     my %statuses;
 

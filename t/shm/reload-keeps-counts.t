@@ -1,4 +1,5 @@
-# A reload keeps the counts; what it changes applies at once to them.
+# A reload keeps the counts, and a changed rate or algorithm applies to them at
+# once.
 
 use strict;
 use warnings;
@@ -56,7 +57,7 @@ is(tally($nginx->status('/a?k=3', 8)), '200 x7, 429 x1',
    'a log with another window goes on with its times');
 
 
-# a log has the times, so that a shorter window lets go what is older
+# a log has the time of each unit: a shorter window drops what is older
 
 $nginx->reload(http => zone('2r/40d', 'algorithm=log'));
 is(tally($nginx->status('/a?k=4', 3)), '200 x2, 429 x1', 'two in 40 days');
@@ -67,7 +68,7 @@ $nginx->reload(http => zone('2r/s', 'algorithm=log'));
 is($nginx->get('/a?k=4')->{status}, 200, 'none of them in the last second');
 
 
-# the others: units still counted are taken over as though taken now
+# with the other algorithms, units still counted are taken over as if taken now
 
 for my $algorithm (qw(counter fixed strict)) {
     my $more = "algorithm=$algorithm";
@@ -103,7 +104,7 @@ for my $slices (4, 100, 1) {
 }
 
 
-# every algorithm to every other
+# from every algorithm to every other
 
 for my $from (@algorithms) {
     for my $to (grep { $_ ne $from } @algorithms) {
@@ -123,7 +124,7 @@ for my $from (@algorithms) {
         is("$answer->{status}, $answer->{header}{'x-estimate'}", '429, 12',
            "$from to $to: at most the new limit");
 
-        # the state of the one must not be read as that of the other
+        # the state of one algorithm must not be read as that of another
         is(tally($nginx->status("/a?k=$key-new", 13)), '200 x12, 429 x1',
            "$from to $to: a new client");
     }
@@ -162,7 +163,7 @@ for my $round (1 .. 6) {
 $nginx->stop(name => 'rings');
 
 
-# a changed key is refused, and the old workers go on
+# a reload with a changed key is refused, and the old workers go on
 
 $nginx = SlidewinNginx->start(
     workers => 2,
@@ -187,13 +188,13 @@ is(tally($nginx->status('/a?k=1', 7)), '200 x6, 429 x1',
 is_deeply([sort $nginx->workers], \@workers, '... in the old workers');
 
 
-# another size is another zone
+# a zone of another size starts empty
 
 $nginx->reload(http => zone('10r/40d', 'algorithm=log', '$arg_k', '2m'));
 is(tally($nginx->status('/a?k=1', 11)), '200 x10, 429 x1',
    'another size: counted anew');
 
-# and then another key is no change of it
+# then another key is accepted, too
 
 $nginx->reload(http => zone('10r/40d', 'algorithm=log', '$arg_k$arg_j',
                             '1m'));
@@ -201,7 +202,7 @@ is(tally($nginx->status('/a?k=1', 11)), '200 x10, 429 x1',
    'another size and another key: counted anew');
 
 
-# a zone that goes and comes back
+# a zone that is removed and added again
 
 $nginx->reload(http => '', server => '');
 $nginx->reload(http => zone('10r/40d', 'algorithm=log'),
@@ -210,8 +211,8 @@ is(tally($nginx->status('/a?k=1', 11)), '200 x10, 429 x1',
    'a zone that was away: counted anew');
 
 
-# a list of those who are not limited is no other key: it is in force at once,
-# and the others have what they had
+# a map that exempts clients does not change the key: it applies at once, and
+# other clients keep their counts
 
 $nginx->reload(http => zone('10r/40d', 'algorithm=log')
                        . 'map $arg_from $limited { default 1; office 0; }',
@@ -226,7 +227,7 @@ $nginx->stop(name => 'key and size', allow => $refusal);
 
 # many reloads under load
 
-# what the sanitizer holds back would grow until it is as large as it may be
+# AddressSanitizer's quarantine would grow until it has its full size
 $ENV{ASAN_OPTIONS} .= ',quarantine_size_mb=1,thread_local_quarantine_size_kb=64'
     if defined $ENV{ASAN_OPTIONS};
 
@@ -242,8 +243,8 @@ my $master = $nginx->master;
 my $flag = $nginx->root . '/stop';
 my $fds = SlidewinNginx::fds($master);
 
-# a connection for each request: a kept-alive one may be closed by a leaving
-# worker just as the client writes
+# a connection for each request: a worker that exits may close a kept-alive one
+# just as the client writes
 
 sub load {
     my (%count, $n);
@@ -286,7 +287,8 @@ ok(SlidewinNginx::until_true(sub { SlidewinNginx::fds($master) <= $fds },
                              5 * SlidewinNginx::patience()),
    '... file descriptors of the master do not grow');
 
-# a cycle is tens of kB: one that is not freed shows after 40 of them
+# a configuration cycle is tens of kB: one that is not freed shows after 40
+# reloads
 cmp_ok($rss->[49] - $rss->[9], '<', 500 * SlidewinNginx::patience(),
        '... nor does its memory');
 

@@ -1,4 +1,5 @@
-# Signals to the master, with clients connected.
+# Signals to the master while clients are connected: workers exit, and reopening
+# logs or going back to the old binary keeps the counts.
 
 use strict;
 use warnings;
@@ -16,7 +17,7 @@ my %conf = (
 sub tally { return SlidewinNginx::tally(@_) }
 
 
-# idle: nothing of the module keeps a worker
+# idle: nothing in the module keeps a worker from exiting
 
 for my $signal (qw(QUIT TERM INT)) {
     my $nginx = SlidewinNginx->start(%conf);
@@ -39,7 +40,7 @@ for my $signal (qw(QUIT TERM INT)) {
 }
 
 
-# reopen: nothing happens to the counts
+# reopening the logs does not change the counts
 
 my $nginx = SlidewinNginx->start(%conf);
 
@@ -52,7 +53,7 @@ is(tally($nginx->status('/a?k=hot', 3)), '200 x2, 429 x1',
    '... and the counts are kept');
 
 
-# a new binary has memory of its own, so that it counts anew
+# a new binary has shared memory of its own, so it starts with no counts
 
 my $old = $nginx->master;
 my @old = $nginx->workers;
@@ -82,7 +83,7 @@ is($nginx->get('/a?k=hot')->{status}, 429, '... with its counts');
 $nginx->stop(name => 'new binary');
 
 
-# the old binary taken back: its memory was there all the time
+# back to the old binary: its shared memory was there all the time
 
 $nginx = SlidewinNginx->start(%conf);
 

@@ -1,4 +1,4 @@
-# Without a master, and in the foreground.
+# nginx without a master process, and in the foreground.
 
 use strict;
 use warnings;
@@ -39,7 +39,7 @@ for my $mode ([master => 'off', daemon => 'off'],
        } 1 .. 100)), '200 x1005, 429 x95', "$name: a full zone, too");
     $client->close;
 
-    # nginx itself loses its listening sockets at a HUP without a master
+    # nginx itself loses its listening sockets on HUP without a master
 
     if (!$single) {
         $nginx->reload(http => $conf{http} =~ s/(a:1m rate=)5/${1}7/r);

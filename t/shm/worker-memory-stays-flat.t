@@ -1,4 +1,4 @@
-# After many requests a worker is no larger than after few.
+# A worker takes no more memory after many requests than after few.
 
 use strict;
 use warnings;
@@ -9,7 +9,7 @@ use Test::More;
 my @algorithms = qw(counter fixed strict log);
 my $keys = 1000;
 
-# what the sanitizer holds back would grow until it is as large as it may be
+# AddressSanitizer's quarantine would grow until it has its full size
 $ENV{ASAN_OPTIONS} .= ',quarantine_size_mb=1,thread_local_quarantine_size_kb=64'
     if defined $ENV{ASAN_OPTIONS};
 
@@ -31,7 +31,7 @@ my ($worker) = $nginx->workers;
 my $n = 0;
 my %answers;
 
-# each thousand on a connection of its own
+# each thousand on a new connection
 sub thousand {
     my $client = $nginx->client;
     my @uris = map {
@@ -39,7 +39,7 @@ sub thousand {
         "/$name?k=" . $n++ * 7919 % $keys;
     } 1 .. 960;
 
-    # a client that comes more often in one write than it may in a second
+    # a client that sends more requests in one write than it may in a second
     push @uris, ('/log?k=hot') x 40;
 
     $answers{$_}++ for $client->statuses(@uris);
@@ -51,7 +51,7 @@ thousand() for 1 .. 20;
 
 my ($fds, $rss) = (SlidewinNginx::fds($worker), SlidewinNginx::rss($worker));
 
-# the next connection may have been accepted before the last was closed
+# the next connection may have been accepted before the last one was closed
 thousand() for 21 .. 100;
 
 SlidewinNginx::until_true(sub { SlidewinNginx::fds($worker) <= $fds }, 5);

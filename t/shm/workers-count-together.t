@@ -1,5 +1,5 @@
-# Workers count together: whatever their number and that of the clients, a
-# limit is given out exactly once.
+# Workers count together: with any number of workers and clients, a limit is
+# given out exactly once.
 
 use strict;
 use warnings;
@@ -10,7 +10,7 @@ use Test::More;
 my $limit = 3000;
 my @algorithms = qw(counter fixed strict log);
 
-# 40 days: windows that are aligned do not end meanwhile
+# 40 days: aligned windows do not end during the suite
 my $http = "slidewin_log_level info;\n" . join '', map {
     "slidewin_zone \$arg_k zone=$_:1m rate=${limit}r/40d algorithm=$_;\n"
 } @algorithms;
@@ -49,8 +49,8 @@ for my $workers (1, 2, 4) {
            $workers, '... and each worker has taken part');
     }
 
-    # a request that one limit refuses is not counted by the other, though the
-    # clients name the two in opposite orders
+    # a request that one limit rejects is not counted by the other, though
+    # locations list the two in opposite orders
 
     my @answers = $nginx->burst(\@clients, [[('/both?k=hot') x 100],
                                             [('/back?k=hot') x 100]]);
@@ -61,7 +61,7 @@ for my $workers (1, 2, 4) {
     is(SlidewinNginx::tally($nginx->status('/wide?k=hot', 501)),
        '200 x500, 429 x1', '... and the wider one has what is left');
 
-    # clients that wait for each answer, a process each
+    # clients that wait for each answer, in a process each
 
     my @results = $nginx->together(sub {
         my ($client) = @_;
@@ -72,7 +72,7 @@ for my $workers (1, 2, 4) {
        "200 x$limit, 429 x" . (3840 - $limit),
        "one by one, workers: $workers, clients: 64");
 
-    # new clients while others come: the tree changes under all of them
+    # new clients while others are counted: the tree changes under all of them
 
     @answers = $nginx->burst(\@clients, [map {
         my $i = $_;

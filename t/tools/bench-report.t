@@ -1,5 +1,5 @@
-# What ./build.sh bench says about figures: made-up ones go in, and medians,
-# ratios of the same round and verdicts come out.
+# The report of ./build.sh bench: from made-up figures come medians, ratios
+# within the same round, and verdicts.
 
 use strict;
 use warnings;
@@ -58,7 +58,7 @@ my %results = (
     denied => 0.5,
     limiters => [
         rows('hot', 'none', [1000, 2000, 500]),
-        # of the medians it would be 0.5
+        # the ratio of the medians would be 0.5
         rows('hot', 'local', [500, 1900, 465]),
         rows('hot', 'redis', [800, 1600, 400], cpu => 13, redis_cpu => 5,
              redis_calls => 0.05),
@@ -140,7 +140,7 @@ print(len([r for r in rects if r.getAttribute('class') == 'ours']) // 2)
 print(len([r for r in rects if r.getAttribute('class')]))
 END_OF_CODE
 
-# a handler that calls and sends, and a part of nginx that calls it
+# a handler that calls and sends, and a function of nginx that calls it
 is(python(<<'END_OF_CODE'), <<'END_OF_TEXT', 'a profile of callgrind');
 import callgrind
 profile = """version: 1
@@ -178,7 +178,7 @@ END_OF_CODE
 callgrind has not seen ngx_http_limit_req_handler
 END_OF_TEXT
 
-# a command as MONITOR shows it
+# a command as MONITOR prints it
 is(python(<<'END_OF_CODE'), <<'END_OF_TEXT', 'a line of MONITOR');
 import latency
 print(latency.words(r'1.5 [0 127.0.0.1:9] "GET" "a\"\x00\xff\n\\ b" ""'))
@@ -186,7 +186,7 @@ END_OF_CODE
 [b'GET', b'a"\x00\xff\n\\ b', b'']
 END_OF_TEXT
 
-# answers that come in pieces
+# replies that arrive in pieces
 is(python(<<'END_OF_CODE'), "[80]\n", 'answers are whole at their end');
 import load
 two = b'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab' * 2

@@ -1,5 +1,5 @@
-# ./build.sh run, as a new user meets it: what it prints can be typed, the
-# limits are as it says, Ctrl-C leaves nothing behind.
+# ./build.sh run, as a new user meets it: the commands it prints work, the
+# limits are as printed, Ctrl-C leaves nothing behind.
 
 use strict;
 use warnings;
@@ -20,7 +20,8 @@ END {
     $? = $rc;
 }
 
-# In a process group of its own, as in a terminal: Ctrl-C goes to all of it.
+# In a process group of its own, as in a terminal: Ctrl-C goes to the whole
+# group.
 sub demo {
     my ($port, @arguments) = @_;
 
@@ -44,7 +45,7 @@ sub demo {
     return;
 }
 
-# until it has said so: a build may come first
+# until this was printed: a build may come first
 sub said {
     my ($pattern, $seconds) = @_;
 
@@ -71,7 +72,7 @@ sub stat_of {
     return <$file> =~ /.*\) (\S) (\d+) (\d+)/ ? ($1, $2, $3) : ();
 }
 
-# what it tells to type, as it is
+# the commands it prints, unchanged
 sub commands { return $demo{said} =~ /^  ((?:curl|for|redis-cli) .*)$/mg }
 
 sub shell { return scalar `$_[0] 2>/dev/null` }
@@ -138,7 +139,7 @@ for my $store ('', '--redis') {
         kill 'TERM', $pid;
         ok(SlidewinNginx::until_true(sub { !SlidewinNginx::alive($pid) }, 10),
            '... it is gone');
-        # what Redis refused is remembered for a second
+        # a rejection by Redis is remembered for a second
         SlidewinNginx::nap(1.5);
         is(SlidewinNginx::tally(map { shell($login) =~ /^HTTP\S+ (\d+)/ }
                                 1 .. 7),
@@ -150,7 +151,7 @@ for my $store ('', '--redis') {
 }
 
 
-# a port that is taken
+# a port that is in use
 
 my $taken = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1)
     or die "listen: $!";

@@ -1,6 +1,6 @@
-# What ./build.sh test makes of suites that fail: those that may have met a busy
-# machine are run once more, alone; those that found a fault of the module are
-# not.
+# What ./build.sh test does with suites that fail: those that may have failed
+# because the machine was busy are run once more, alone; those that found a
+# fault of the module are not.
 
 use strict;
 use warnings;
@@ -10,7 +10,7 @@ use Test::More;
 
 my $root = $ENV{SLIDEWIN_ROOT} // '.';
 
-# the real functions, with made-up suites in place of those of t/
+# the real functions, with made-up suites instead of those of t/
 my $driver = <<'END';
 set -euo pipefail
 shopt -s nullglob
@@ -33,7 +33,7 @@ all_suites
 jobs_end
 END
 
-# Fails while its file of excuses is there, and takes it away.
+# Fails while this file exists, and removes it.
 my $once = <<'END';
 use Test::More;
 my $first = -e "$0.first";
@@ -42,7 +42,7 @@ END
 
 my $passes = "use Test::More tests => 1;\nok(1);\n";
 
-# run(NAME => TEXT...): what was said, what was run, how it ended
+# run(NAME => TEXT...): what was printed, what was run, the exit code
 sub run {
     my (%suites) = @_;
     my $dir = File::Temp->newdir;
@@ -120,7 +120,7 @@ my $late = $once . "ok(!\$first, 'in time');\ndone_testing();\n";
     like($run->{said}, qr/^4 failed, more than 3/m, '... which is said');
 }
 
-# faults of the module, whatever the time
+# faults of the module, which do not depend on time
 
 my %fault = (
     'a report of a sanitizer' =>
@@ -150,7 +150,7 @@ for my $name (sort keys %fault) {
     is($run->{times}{fault}, 1, '... at once');
 }
 
-# and what a busy machine does
+# failures that a busy machine may cause
 
 my %busy = (
     'a tally with too few' =>

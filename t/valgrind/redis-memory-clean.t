@@ -1,5 +1,5 @@
-# A life with Redis, good and bad, under valgrind: nothing is read that was not
-# written, nothing touched that is gone, and nothing lost.
+# Requests, faults, reloads and the end of an nginx with Redis, under valgrind:
+# no uninitialised read, no access to freed memory, no leak.
 
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ use Test::More;
 my $dir = File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1, CLEANUP => 1);
 my $nginx_binary = SlidewinNginx::binary();
 
-# a module is unloaded before its leaks are told of
+# leaks are reported after the module was unloaded
 open my $file, '>', "$dir/nginx" or die "nginx: $!";
 print $file <<"END";
 #!/bin/sh
@@ -107,7 +107,7 @@ is(told('/fixed?k=4', 3), $decided, 'a script that was forgotten');
 $redis->command('LPUSH', 'sw:{5}:log', 'x');
 is(told('/log?k=5'), '200 fallback', 'a key of another type');
 
-# clients that leave, and answers that come too late
+# clients that leave, and replies that come too late
 
 my @clients = map { $nginx->client } 1 .. 20;
 
@@ -128,7 +128,7 @@ is(SlidewinNginx::tally(map { $_->answer->{status} } @clients),
 $redis->signal('CONT');
 ok(becomes('/fixed?k=', '200 redis'), '... and what comes after it');
 
-# in mid-flight
+# while checks are pending
 
 $redis->signal('STOP');
 @clients = map { $nginx->client } 1 .. 5;
@@ -142,7 +142,7 @@ is(told('/log?k=9', 3), '200 fallback, 200 fallback, 429 fallback',
 $redis->run;
 ok(becomes('/fixed?k=', '200 redis'), '... and is back');
 
-# a Redis that is not one
+# a server that is no Redis
 
 for my $mode (qw(short garbage error cut)) {
     $fake->mode('well');
@@ -151,7 +151,7 @@ for my $mode (qw(short garbage error cut)) {
     is(told("/fake?k=$mode", 7), join(', ', ('200 fail_open') x 7), $mode);
 }
 
-# a reload with somebody waiting
+# a reload while a client waits
 
 my @old = $nginx->workers;
 my $client = $nginx->client;
@@ -177,7 +177,7 @@ my @all = ($master, @old, $nginx->workers);
 $nginx->stop(name => 'QUIT');
 
 
-# What valgrind has to say of it, in paragraphs; nginx's own leaks are its own.
+# The report of valgrind, in paragraphs; leaks of nginx itself do not count.
 
 my $ours = qr/ngx_http_slidewin|\bsw_\w+ \(|redis\w* \(/;
 
@@ -191,7 +191,7 @@ for my $pid (@all) {
 
     is(join("\n", @bad), '', '... and found nothing of ours');
 
-    # of anybody's
+    # faults anywhere, also in nginx itself
     is(join("\n", grep { /^==\d+== (?:Invalid|Conditional jump|Use of uninit|Process terminating)/m }
                   split /^==\d+== \n/m, $log), '', '... nor worse');
 }

@@ -1,6 +1,6 @@
-# Those that wait behind a check share its refusal only if a request that is there
-# can tell that it still holds. One that has left, and whose unit would be given
-# back, cannot: they ask for themselves.
+# Requests that wait behind a check share its rejection only if a request that
+# is still there can tell that it holds. If the client of the check has left,
+# and its unit would be refunded, they check for themselves.
 
 use strict;
 use warnings;
@@ -15,7 +15,7 @@ my $patience = SlidewinNginx::patience();
 my $redis = SlidewinRedis->start;
 my $dir = File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1, CLEANUP => 1);
 
-# what Redis says takes a while, if it is slow
+# a delay for Redis' replies
 my $way = SlidewinFake->start(relay => $redis->path, delay => sub {
     return -e "$dir/slow" ? 1.5 * $patience : 0;
 });
@@ -44,8 +44,8 @@ sub slow {
 
 sub fast { unlink "$dir/slow" or die "slow: $!"; return }
 
-# The other worker clears the client, when one that was asked for has left, and
-# one more waits for what that was told.
+# The other worker clears the client after the client of the pending check has
+# left, while one more request waits for that check.
 sub cleared {
     my ($key, $leaves, $follows, $waiting) = @_;
 
@@ -68,7 +68,7 @@ sub asked {
     return SlidewinNginx::until_true(sub { calls() >= $n }, 20 * $patience);
 }
 
-# alone
+# a check of its own
 {
     my ($leaves, $follows) = $nginx->clients_of($here, 2);
 
@@ -85,7 +85,7 @@ sub asked {
     $follows->close;
 }
 
-# the last of those that went together
+# the last request of a batch
 {
     my ($first, @group) = $nginx->clients_of($here, 5);
     my $follows = pop @group;

@@ -1,4 +1,4 @@
-# Requests that go together, and things that go wrong: each has its own way out,
+# Faults while requests are in a batch: each request gets an outcome of its own,
 # and what was not sent is not counted.
 
 use strict;
@@ -45,7 +45,7 @@ sub left {
     return 99 - $faults->get("/many_$mode?k=$k")->{header}{'x-remaining'};
 }
 
-# how many were counted with an answer that lies
+# how many units were counted when the reply was a lie
 my %lies = (
     more => sub { $_[0][2]++ },
     less => sub { $_[0][2]-- },
@@ -61,7 +61,8 @@ my $fake = SlidewinFake->start(modes => {
             my ($c, $command) = @_;
             my @numbers = $c->take($command);
 
-            # the first goes alone, and is answered well when it is released
+            # the first check goes alone, and is answered correctly when it is
+            # released
             if (!$c->{$command->[3]}++) {
                 $c->hold($command);
                 $c->forget($command);
@@ -81,7 +82,7 @@ my @clients;
 ok($faults->redis_answers, 'Redis is asked');
 $faults->remember_workers;
 
-# one on its way, and so many behind it
+# one check in flight, and so many behind it
 sub group {
     my ($mode, $k, $n) = @_;
     my ($name) = $k =~ /^(\w+)/;
@@ -101,7 +102,7 @@ sub group {
 
 for my $mode (@modes) {
 
-    # some leave
+    # some clients leave
     my $k = SlidewinFaults::fresh();
     group($mode, $k, 20);
     $_->close for splice @clients, 5, 7;
@@ -113,7 +114,7 @@ for my $mode (@modes) {
     is($fake->checks($k), 2, '... in two questions');
     is(left($faults, $mode, $k), 13, '... and none of those who left counts');
 
-    # the one in front leaves; it was asked for
+    # the client of the first check leaves; the check was sent
     $k = SlidewinFaults::fresh();
     group($mode, $k, 10);
     (shift @clients)->close;
@@ -124,7 +125,7 @@ for my $mode (@modes) {
        '... those behind it are decided');
     is(left($faults, $mode, $k), 10, '... and it counts, as it was sent');
 
-    # all leave
+    # all clients leave
     $k = SlidewinFaults::fresh();
     group($mode, $k, 10);
     $_->close for @clients;
@@ -133,7 +134,7 @@ for my $mode (@modes) {
     $fake->release;
     is(left($faults, $mode, $k), 1, '... one was sent');
 
-    # some of those that were sent together leave
+    # some clients of a batch that was sent leave
     $k = SlidewinFaults::fresh();
     group($mode, $k, 10);
     $fake->release;
@@ -150,7 +151,7 @@ for my $mode (@modes) {
        '... the others are decided');
     is(left($faults, $mode, $k), 10, '... and all count');
 
-    # an error for all
+    # an error for the whole batch
     $k = SlidewinFaults::fresh();
     group($mode, $k, 4);
     $fake->mode('error');
@@ -161,7 +162,8 @@ for my $mode (@modes) {
        "... and on_error=$mode for those it was meant for");
     $fake->mode('well');
 
-    # the connection ends: those that were not sent are asked on the next one
+    # the connection is closed: requests that were not sent are checked on the
+    # next one
     ok($faults->redis_answers, 'Redis is asked');
     $k = SlidewinFaults::fresh();
     group($mode, $k, 10);
@@ -173,7 +175,7 @@ for my $mode (@modes) {
        '... and Redis for the others');
     is($fake->checks($k), 2, '... in one question');
 
-    # and with those that were sent together
+    # the same with a batch that was sent
     ok($faults->redis_answers, 'Redis is asked');
     $k = SlidewinFaults::fresh();
     group($mode, $k, 10);
@@ -187,7 +189,7 @@ for my $mode (@modes) {
        expect('200 PASSED redis' => 1, $told{$mode} => 9),
        "... the connection ends: on_error=$mode decides for them");
 
-    # numbers that cannot be true of so many
+    # numbers that are impossible for so many requests
     for my $lie (sort keys %lies) {
         ok($faults->redis_answers, 'Redis is asked');
         group($mode, "$lie.$mode", 5);
@@ -201,7 +203,7 @@ for my $mode (@modes) {
     $_->close for @clients;
 }
 
-# A crowd, all for one client
+# Many requests, all of one client
 {
     my $k = SlidewinFaults::fresh();
 
@@ -229,7 +231,7 @@ $faults->ends_clean;
 $fake->stop;
 
 
-# Late: nobody waits for longer than the timeout, in the group or behind it.
+# Late: no request waits for longer than the timeout, in the batch or behind it.
 {
     my $slow = SlidewinFake->start;
 
@@ -269,7 +271,7 @@ $fake->stop;
 }
 
 
-# The scripts are gone: they are brought along, once for all of a group.
+# The scripts were flushed: they are sent again, once for a whole batch.
 {
     my $redis = SlidewinRedis->start;
 
@@ -292,7 +294,7 @@ $fake->stop;
        '... and are decided without the scripts');
     is(left($faults, 'closed', $k), 10, '... each once');
 
-    # the Redis dies with a group waiting: nobody waits for it
+    # Redis dies while a batch waits: no request waits for it
     $redis->signal('STOP');
     $_->request("/many_closed?k=$k") for @clients;
     ok($nginx->busy(10), 'ten wait');

@@ -1,7 +1,7 @@
-# A Redis that is farther than half the timeout, and a client whose requests
-# follow each other: those that wait behind a check have a timeout of their own
-# from when they are sent. The limit is exact, and Redis is not taken for one
-# that has failed.
+# A Redis whose round trip is longer than half the timeout, and a client whose
+# requests follow each other: those that wait behind a check have a whole
+# timeout from when they are sent. The limit is exact, and Redis is not taken
+# for failed.
 
 use strict;
 use warnings;
@@ -33,7 +33,7 @@ my (%hot, %other);
 
 $_->get('/free') for @hot, @others;
 
-# the second half comes when the first check is on its way back
+# the second half comes when the reply to the first check is on its way
 for my $round (1, 2) {
     $_->request('/hot?k=hot') for @hot[0 .. 29];
     $others[$_]->request("/other?k=$_") for 0 .. 9;
@@ -56,7 +56,7 @@ is(tally(%hot), '70 x 200 PASSED redis, 50 x 429 REJECTED redis retry',
 is(tally(%other), '40 x 200 PASSED redis', '... and others are decided');
 is($faults->log_lines(qr/./), 0, '... there is nothing to log');
 
-# behind a check whose client has left, and behind those that were refused
+# behind a check whose client has left, and behind checks that were rejected
 $_->request('/hot?k=left') for @hot;
 SlidewinNginx::nap($way / 2);
 $hot[0]->close;

@@ -1,5 +1,5 @@
-# Those that go together behind one that takes long: they are late, but the
-# connection is not silent, and others on it are decided.
+# A batch behind a slow check: its requests time out, but the connection is not
+# silent, and other requests on it are decided.
 
 use strict;
 use warnings;
@@ -8,7 +8,7 @@ use SlidewinFake;
 use SlidewinFaults;
 use Test::More;
 
-# half of it lies between those that are late and those that are not
+# half a timeout lies between those that are late and those that are not
 my $timeout = 4;
 my $fake = SlidewinFake->start;
 my $faults = SlidewinFaults->start(
@@ -24,7 +24,7 @@ sub told {
     return SlidewinFaults::summary($client->answer);
 }
 
-# until so many were asked for
+# until so many checks were sent
 sub asked {
     my ($key, $n) = @_;
 
@@ -35,8 +35,8 @@ sub asked {
 ok($faults->redis_answers, 'Redis is asked');
 $faults->remember_workers;
 
-# Slow, but in time. The second is asked for when the first is answered, and has
-# a whole timeout from then on; a third of another client is asked for then.
+# Slow, but in time. The second check is sent when the first is answered, and
+# has a whole timeout from then on; a third, of another client, is sent then.
 
 $fake->mode('hold');
 
@@ -59,8 +59,8 @@ is(told($second), '200 PASSED redis', '... in which it is decided');
 is(told($third), '200 PASSED redis', '... and so is the other');
 is($faults->log_lines(qr/./), 0, '... there is nothing to log');
 
-# One is late, and those behind it go without it: they are one failure of Redis,
-# however many they are.
+# One is late, and the batch behind it goes without it: together they are one
+# failure of Redis, however many they are.
 
 my ($early, $leader, @behind) = map { $nginx->client(timeout => 60) } 1 .. 12;
 
@@ -81,9 +81,9 @@ is(SlidewinNginx::tally(map { $_->answer->{status} } @behind), '200 x10',
    '... and decided');
 is($faults->log_lines(qr/is (?:lost|not asked)/), 0, '... and Redis is asked');
 
-# Six are late, though the connection is heard of, and Redis is given up. The
-# one that tries it out goes by itself, not behind the first of those, whose
-# answer is still to come.
+# Six are late, though the connection is not silent, and the breaker opens. The
+# probe goes by itself, not behind the first of them, whose reply is still to
+# come.
 
 my ($heard, $probe, @crowd) = map { $nginx->client(timeout => 60) } 1 .. 8;
 

@@ -1,6 +1,6 @@
-# One take for several requests that ask for the same: it admits those, and says
-# of each, what as many takes one after the other would, and leaves the same
-# behind. What is taken ahead is what a further take of as much would have got.
+# One take for several equal requests admits as many as single takes one after
+# the other would, with the same numbers for each, and leaves the same state.
+# Prefetched units are those that a further take would have got.
 
 use strict;
 use warnings;
@@ -20,7 +20,7 @@ sub between { my ($low, $high) = @_; return $low + int rand $high - $low + 1 }
 
 sub policy {
     my $algorithm = $algorithms[rand @algorithms];
-    # that no key ends by the clock of the server
+    # so that no key expires by the clock of the server
     my $window = (60_000, 599_993, 3_600_000)[rand 3];
 
     return { algorithm => $algorithm, limit => between(1, 30),
@@ -28,7 +28,7 @@ sub policy {
              slices => $algorithm eq 'strict' ? between(1, 7) : 0 };
 }
 
-# claims are { policy, cost, ahead }
+# claims are { policy, cost, ahead }: a rule, a cost, units to prefetch
 sub take {
     my ($redis, $set, $now, $times, @claims) = @_;
     my $script = @claims > 1 ? 'take'
@@ -59,7 +59,7 @@ sub numbers {
     } @claims;
 }
 
-# "counted ahead: verdict" of each claim on the nth of those who asked
+# "counted ahead: verdict" of each claim for the nth request
 sub verdicts {
     my ($now, $times, $nth, $reply, @claims) = @_;
     my @numbers = numbers($reply, @claims) or return "error $reply";
@@ -77,7 +77,7 @@ sub verdicts {
     } 0 .. $#claims;
 }
 
-# of a log, entries of the same time are one
+# in a log, entries of the same time are one
 sub value {
     my ($value) = @_;
 
@@ -112,7 +112,7 @@ sub round {
 
     $client->call_all(['FLUSHALL']);
 
-    # some that was used before, the same for both
+    # some units that were used before, the same for both
     for (1 .. between(0, 6)) {
         $now += between(0, $claims[0]{policy}{window});
         my @used = map { { %$_, cost => between(0, 5) } } @claims;
@@ -120,7 +120,7 @@ sub round {
                           'one', 'all');
     }
 
-    # another limit, or another window: what was used is carried over
+    # another limit or window: used units are carried over
     if (rand 4 < 1) {
         $_->{policy} = { %{$_->{policy}}, limit => between(1, 30) }
             for @claims;
@@ -137,8 +137,8 @@ sub round {
         my $want = verdicts($now, 1, 1, $one[$nth - 1], @claims);
         my $got = verdicts($now, $times, $nth, $all, @claims);
 
-        # a log above its limit: the script knows when this cost fits, not
-        # when some other would
+        # a log above its limit: the script knows when this cost fits, not when
+        # another would
         s/ more=\d+//g for $got, $want;
         return "$nth of $times: $got, must be $want" if $got ne $want;
         $seen->{substr $got, 0, 1}++;
@@ -148,7 +148,8 @@ sub round {
                        'all', 'one';
     return "it leaves $got, must be $want" if $got ne $want;
 
-    # ahead: all that were asked for, and what there is of as much again
+    # prefetch: all that were asked for, and then as many as fit of the same
+    # number
     my @ahead = map { { %$_, ahead => between(0, 12) } } @claims;
     ($all) = $client->call_all(take($redis, 'all', $now, 1, @ahead));
     my @after = numbers($all, @claims) or return "ahead: $all";

@@ -1,6 +1,6 @@
-# Those that wait behind a check that is refused share its refusal, unless a unit
-# was given back, or a client forgiven, after that check had been sent: then they
-# ask, and are told what they would have been told alone.
+# Requests that wait behind a check share its rejection, unless a unit was
+# refunded, or the client cleared, after that check was sent: then they check
+# for themselves, and get what they would have got alone.
 
 use strict;
 use warnings;
@@ -16,7 +16,7 @@ my $dir = File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1, CLEANUP => 1);
 
 chmod 0755, $dir;
 
-# whoever is sent there is answered when the suite says so
+# the upstream answers when the suite says so
 my $app = IO::Socket::UNIX->new(Local => "$dir/app", Listen => 10)
     or die "app: $!";
 
@@ -45,7 +45,7 @@ for my $name (qw(back forgiven)) {
     $first->request("/$uri");
     ok($nginx->busy(2), '... while another is asked for');
 
-    # its end gives back, behind the check of the second
+    # its end refunds a unit, after the check of the second was sent
     print $peer "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n";
     close $peer;
     is($held->answer->{status}, 200, '... it gives back');

@@ -1,5 +1,5 @@
-# A refusal that has arrived is remembered for those that come in the same turn of
-# the event loop, before the request it was for goes on: a flood asks once.
+# A rejection that has arrived is remembered for requests in the same turn of
+# the event loop, before its own request goes on: a flood costs one check.
 
 use strict;
 use warnings;
@@ -34,8 +34,8 @@ my ($worker) = $nginx->workers;
 
 sub calls { return scalar $redis->calls('evalsha') }
 
-# The first is asked for; what Redis says and what the others want is there when
-# the worker looks, in this order.
+# The first check is in flight. Its reply and the other requests arrive while
+# the worker is stopped, in this order.
 sub turn {
     my ($uri, %how) = @_;
     my ($first, @others) = map { $nginx->client } 0 .. 10;
@@ -69,7 +69,8 @@ for my $zone (qw(one off)) {
     my ($said, $calls) = turn("/$zone?k=taken");
     is($said, '429 x11', '... all are refused');
 
-    # where nothing is remembered, only those that wait behind it need not ask
+    # without a deny cache, only requests that wait behind the check share its
+    # rejection
     cmp_ok($calls, '<=', $zone eq 'one' ? 1 : 2, '... by one question'
            . ($zone eq 'one' ? '' : ', or one more'));
 }
@@ -82,15 +83,15 @@ for my $zone (qw(one off)) {
     cmp_ok($calls, '<=', 2, '... by one question more');
 }
 
-# what was admitted says nothing about the next
+# a check that was admitted says nothing about the next
 {
     my ($said) = turn('/two?k=free');
     is($said, '200 x2, 429 x9', 'who was admitted speaks for nobody else');
 }
 
-# Who wishes for units ahead need not be the first of those that go together: one
-# that is read in the turn of the first answer comes before it, and knows of no
-# lease yet. A lease lasts a second: again, if that has passed.
+# The request that prefetches need not be the first of a batch: one that is read
+# in the turn of the first reply comes before it, and knows of no lease yet. A
+# lease lasts a second: again, if that has passed.
 
 my ($next, $took);
 
@@ -103,14 +104,14 @@ for my $key (map { "ahead$_" } 1 .. 5) {
     $_->request($uri) for @clients[0, 1];
     ok($nginx->busy(2), 'one is asked for, and one waits behind it');
 
-    # the first has been answered, and nobody else
+    # only the first has been answered
 
     SlidewinNginx::halt($worker);
     $redis->signal('CONT');
     SlidewinNginx::until_true(sub {
         $redis->command('EXISTS', "sw:{$key}:lease");
     }, 20 * $patience);
-    # what it said in that turn of its own has been sent when it says more
+    # what the worker sent in that turn has arrived when it sends more
     $redis->command('PING');
     $redis->signal('STOP');
 
@@ -133,9 +134,9 @@ is($next, 'lease', '... and there is one ahead');
 
 $nginx->stop;
 
-# What another worker has given back or cleared is known at once: a refusal that
-# was said before speaks for nobody who comes then, neither for one that is read
-# in its turn, nor for one that waited behind it.
+# A refund or reset by another worker applies at once: an earlier rejection is
+# not shared with a request that comes then, neither with one that is read in
+# the same turn, nor with one that waited behind the check.
 
 my $way = SlidewinFake->start(relay => $redis->path, delay => sub {
     return -e "$dir/slow" ? 1.5 * $patience : 0;
@@ -186,7 +187,7 @@ my ($asks, $comes) = map { client_of($here, $there) } 1, 2;
 
 for my $zone (qw(on off)) {
 
-    # the answer is there, and then the request, when the worker looks
+    # the reply arrives, and then the request, while the worker is stopped
 
     my $uri = "/$zone?k=read";
     is($comes->get($uri)->{status}, 200, "$zone: there was one");
@@ -208,7 +209,7 @@ for my $zone (qw(on off)) {
     is($asks->answer->{status}, 429, '... who asked before is refused');
     is($comes->answer->{status}, 200, '... who came then is not');
 
-    # the answer is on its way
+    # the reply is on its way
 
     $uri = "/$zone?k=waits";
     is($comes->get($uri)->{status}, 200, "$zone: there was one");

@@ -1,6 +1,6 @@
-# Requests of a worker that ask for the same while one is on its way go together
-# in the next question. Nobody is admitted, refused or told otherwise than one by
-# one, in the order they came.
+# Equal requests of a worker that arrive while a check is in flight go together
+# in the next check, a batch. Each is admitted or rejected, with the same
+# numbers, as if they were checked one by one in the order they came.
 
 use strict;
 use warnings;
@@ -64,7 +64,7 @@ sub burst {
     return $nginx->burst(\@clients, [[$uri]]);
 }
 
-# what 64 one after the other are told
+# what 64 requests one after the other get
 sub one_by_one {
     my ($uri) = @_;
 
@@ -112,7 +112,7 @@ for my $algorithm (@algorithms) {
         }
     }
 
-    # those that wait behind one that is refused need not ask
+    # requests that wait behind a rejected check need no check
     my $full = fresh();
     $clients[0]->get("/${algorithm}1?c=1&k=$full");
     my $asked = calls();
@@ -126,13 +126,13 @@ for my $algorithm (@algorithms) {
        '... which is refused, and they are');
     is(calls() - $asked, 1, '... by one question');
 
-    # a look counts nothing
+    # cost 0 counts nothing
     my $before = calls();
     is(tally(burst("/${algorithm}7?c=0&k=" . fresh())), '200 x64',
        "$algorithm: looks");
     cmp_ok(calls() - $before, '<=', 8, '... together');
 
-    # several policies, all or nothing
+    # several limits, all or none
     my $k = fresh();
     $before = calls();
     my @both = burst("/two_$algorithm?k=$k");
@@ -144,7 +144,7 @@ for my $algorithm (@algorithms) {
     is($clients[0]->get("/log40?c=0&k=$k")->{header}{'x-remaining'}, 20,
        '... and the wider one has counted as many');
 
-    # a dry run goes alone
+    # a dry run is not batched
     $k = fresh();
     $before = calls();
     is(tally(burst("/dry_$algorithm?k=$k")), '200 x64',
@@ -152,7 +152,7 @@ for my $algorithm (@algorithms) {
     is(calls() - $before, 64, '... goes alone');
 }
 
-# Those who ask for something else do not come along.
+# Requests with another key or cost are not in the batch.
 {
     my @uris = map { ["/log100?c=1&k=x$_"] } 1 .. 64;
     my $before = calls();
@@ -167,7 +167,7 @@ for my $algorithm (@algorithms) {
        '... each is counted as it is');
 }
 
-# and what came while they were on their way
+# requests that come while a check is in flight are one batch
 {
     my $k = fresh();
     my $before = calls();

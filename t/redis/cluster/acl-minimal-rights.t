@@ -1,5 +1,5 @@
-# What a user must be allowed in a cluster beside what one Redis wants, and that
-# it is let in at every node, with a password from a file.
+# The permissions that a user needs in a cluster, besides those for one Redis;
+# and that nginx logs in at every node, with a password from a file.
 
 use strict;
 use warnings;
@@ -88,7 +88,7 @@ edge(split ' ', $least);
 is(told("/a?k=$same[2]"), '200 redis', '... and with it');
 $cluster->move_end($slot, $from, $to);
 
-# the map is asked for at the start
+# the slots are asked for at the start
 
 edge(grep { $_ ne '+cluster|slots' } split ' ', $least);
 $nginx->stop(name => 'enough');
@@ -101,7 +101,7 @@ edge(split ' ', $least);
 ok(SlidewinNginx::until_true(sub { told('/a?k=1') eq '200 redis' },
                              10 * $patience), '... until it is allowed');
 
-# a password that is wrong
+# a wrong password
 
 $_->command('ACL', 'SETUSER', 'edge', 'resetpass', '>other')
     for $cluster->nodes;

@@ -1,5 +1,5 @@
-# Limits that are counted in a Redis Cluster: as exact as in one Redis, whatever
-# slot a client is in, and however many workers ask.
+# Limits in a Redis Cluster are as exact as in one Redis, in whatever slot a
+# client is, and with any number of workers.
 
 use strict;
 use warnings;
@@ -48,7 +48,7 @@ sub sources {
     return join ' ', sort keys %sources;
 }
 
-# of a peek, which must become this: what is given back is on its way
+# waits until cost 0 shows this: refunds are on their way
 sub becomes {
     my ($uri, $wanted, $name) = @_;
     my $left;
@@ -62,7 +62,7 @@ sub becomes {
 }
 
 
-# Clients of all nodes, by both workers at once.
+# Clients in slots of all nodes, on both workers at once.
 
 my @keys = map { "client-$_" } 1 .. 60;
 my @clients = $nginx->clients(8);
@@ -74,13 +74,13 @@ for my $algorithm (@algorithms) {
     my @uris = map { "/$algorithm?k=$_" } @keys;
     my @answers = $nginx->burst(\@clients, [\@uris, [reverse @uris]]);
 
-    # each client asks for all keys, and there are eight of them
+    # each of eight clients asks for all keys
     is(tally(@answers), '200 x420, 429 x60', "$algorithm: exact");
     is(sources(@answers), 'redis', '... by Redis');
 }
 
 
-# Several policies of one client are one call.
+# Several zones of one client are one call.
 
 my $before = $cluster->calls('evalsha');
 my @answers = map { $nginx->get('/both?k=one') } 1 .. 5;
@@ -90,7 +90,7 @@ is($cluster->calls('evalsha') - $before, 5, '... in one call each');
 is($cluster->calls('eval'), 0, '... and the script was there');
 
 
-# Policies of different keys are in different slots: all or nothing, too.
+# Zones with different keys are in different slots: still all or none.
 
 my ($one, $two, $three) = map { ($cluster->clients_of($_, 1))[0] }
                           $cluster->masters;
@@ -105,7 +105,7 @@ becomes("/c?c=$three", 6, '... and the third was not asked');
                          [[("/apart?a=x$one&b=x$two&c=x$three") x 5]]);
 my $passed = grep { $_->{status} == 200 } @answers;
 
-# one that is refused may be told what a look at another policy told before
+# a rejected request may get a time that was remembered from an earlier look
 like(sources(@answers), qr/^(?:deny_cache )?redis$/, 'at once: by Redis');
 cmp_ok($passed, '<=', 3, '... never too many');
 becomes("/a?a=x$one", 5 - $passed, '... what passed is counted once');
@@ -121,7 +121,8 @@ is(tally(map { $nginx->get("/forgiven?b=f$_") } ($one, $two, $three) x 5),
 sub connections {
     my ($node) = @_;
 
-    # those of other nodes have other flags, ours is by unix socket
+    # connections of other nodes have other flags, that of the suite is on the
+    # unix socket
     return scalar(() = $node->command('CLIENT', 'LIST')
                        =~ / laddr=127\.0\.0\.1:.* flags=N /g);
 }
@@ -150,7 +151,7 @@ $_->close for @clients;
 $nginx->stop(name => 'two workers');
 
 
-# Other engines, and one process.
+# Other engines, and single process mode.
 
 $cluster->stop;
 

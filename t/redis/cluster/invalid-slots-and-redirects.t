@@ -1,5 +1,6 @@
-# A cluster that lies: maps that cannot be, and redirects that lead nowhere or
-# in circles. None of it is believed, none of it lasts.
+# A cluster with faulty nodes: replies to CLUSTER SLOTS that cannot be true, and
+# redirects that lead nowhere or in circles. None of them is believed, and none
+# has lasting effects.
 
 use strict;
 use warnings;
@@ -100,7 +101,7 @@ my @good = (
     }],
 );
 
-# another node, which tells nothing
+# another node, which sends no slots
 my $other = SlidewinFake->start;
 
 my %answer = map { ("bad$_" => $bad[$_][1]) } 0 .. $#bad;
@@ -167,7 +168,7 @@ my $fake = SlidewinFake->start(mode => 'cases', modes => {
         my $port = 1 + $more++ % 900;
         $_[0]->send("-MOVED 1 127.0.0.1:$port\r\n");
     },
-    # held up, then to itself, then the truth
+    # held, then redirected to itself, then answered
     late => sub {
         my ($c, $command) = @_;
         my $port = $c->{server}{listener}->sockport;
@@ -176,7 +177,7 @@ my $fake = SlidewinFake->start(mode => 'cases', modes => {
         $c->pause(1.2) if $c->{server}{late} == 1;
         $c->send("-MOVED 1 :$port\r\n");
     },
-    # a group that is held up, and sent on
+    # a batch that is held, and then redirected
     group => sub {
         my ($c, $command) = @_;
         my $port = $c->{server}{listener}->sockport;
@@ -186,7 +187,7 @@ my $fake = SlidewinFake->start(mode => 'cases', modes => {
         return $c->honest($command) if $nth != 1 && $nth != 3;
         $c->send("-MOVED 1 :$port\r\n");
     },
-    # to itself, once
+    # redirected to itself, once
     once => sub {
         my ($c, $command) = @_;
         my $port = $c->{server}{listener}->sockport;
@@ -260,7 +261,7 @@ ok($nginx->logged(qr/"nowhere:1" cannot be reached: its name was not resolved/),
    '... a name');
 
 
-# What it said before is forgotten.
+# Earlier replies are forgotten.
 
 $fake->mode('good');
 
@@ -328,7 +329,7 @@ cmp_ok(SlidewinNginx::now() - $start, '>', 0.9,
        '... for the second when its own time is over');
 $_->close for $leads, $follows;
 
-# A map that makes no sense does not take the place of one that did.
+# Slots that make no sense do not replace good ones.
 
 $fake->mode('garbage');
 my $looks = $fake->stats->{commands}{CLUSTER};
@@ -344,8 +345,8 @@ is($fake->checks('elsewhere') . ' ' . $other->checks('elsewhere'), '1 5',
    '... and remembered, without a new map');
 $fake->mode('good');
 
-# Clients that leave while their question is sent on. What is charged by a
-# status that they did not wait for is given back.
+# Clients leave while their checks are redirected. Units are refunded by the
+# status that they did not wait for.
 
 my $refunds = $fake->stats->{refunds} // 0;
 my @gone = map { $nginx->asks("/counted?k=late.$_") } 1 .. 10;
@@ -364,9 +365,9 @@ SlidewinNginx::until_true(sub { $fake->checks('again') > $checks + 10 }, 5);
 $_->close for @gone;
 ok(well(), 'clients leave in the middle of it: others are decided by Redis');
 
-# Those of one client go together, also when they are sent on; who leaves before
-# that is not counted. The first goes alone, and is sent on with the others;
-# then those that came meanwhile.
+# Requests of one client are batched, also when they are redirected; a client
+# that leaves before that is not counted. The first goes alone, and is
+# redirected with the others; then those that came meanwhile.
 
 sub asked { return $fake->checks('group') }
 
@@ -388,7 +389,7 @@ is(asked(), 4, '... together');
 is(told('/redirect?k=group'), '200 redis', '... and the next one asks');
 $_->close for @crowd, @second;
 
-# When all that have slots are gone, those of the URL are asked again.
+# When all nodes with slots are down, those of the URL are asked again.
 
 is(told('/leads?k=led'), '200 redis', 'the other node is asked as before');
 is($other->checks('led'), 2, '... because nobody says otherwise');
@@ -397,7 +398,8 @@ ok(SlidewinNginx::until_true(sub { told('/leads?k=led') eq '200 redis' },
                              20 * $patience),
    'it is gone: the one of the URL tells who is in its place');
 
-# Many redirects are few looks, and connections that are not needed are closed.
+# Many redirects cause few refreshes, and connections that are not needed are
+# closed.
 
 $looks = $fake->stats->{commands}{CLUSTER};
 $start = SlidewinNginx::now();
@@ -417,7 +419,7 @@ ok(SlidewinNginx::until_true(sub { SlidewinNginx::fds($worker) <= $fds },
                              10 * $patience), 'no descriptor is left over')
     or diag(SlidewinNginx::fds($worker) . " and not $fds");
 
-# The end comes while some are on their way.
+# nginx ends while checks are being redirected.
 
 @gone = map { $nginx->asks('/redirect?k=again') } 1 .. 10;
 $checks = $fake->checks('again');

@@ -1,6 +1,6 @@
-# Two nodes of a cluster, and a slot that goes from one to the other while
-# checks of a client wait behind each other: each is judged by the node it is
-# meant for, and counts there as one under way.
+# A slot moves from one node of a cluster to the other while checks of a client
+# wait behind each other: each is decided by the node it is meant for, and
+# counts as in flight at that node.
 
 use strict;
 use warnings;
@@ -29,8 +29,8 @@ sub slot {
 
 my $hot = slot('hot');
 
-# Half of the slots each, but for the one of the client "hot": its node is that
-# of the file.
+# Half of the slots each, except that of the client "hot": a file says which
+# node has it.
 
 sub map_is {
     my ($node) = @_;
@@ -72,7 +72,7 @@ my %modes = (
     well => { check => sub { $_[0]->honest($_[1]) }, command => \&slots },
     hold => { check => sub { $_[0]->hold($_[1]) }, command => \&slots },
     bad => sub { $_[0]->send("-OOM no memory\r\n") },
-    # the slot is here now, says the node, to whoever asks for the first time
+    # the node says that it has the slot, when it is asked for the first time
     moves => sub {
         my ($c, $command) = @_;
         my $server = $c->{server};
@@ -81,7 +81,7 @@ my %modes = (
         $c->send("-MOVED $hot 127.0.0.1:" . $server->{listener}->sockport
                  . "\r\n");
     },
-    # to the other one, which has no memory for it
+    # redirected to the other node, which is out of memory
     sent => sub {
         my ($c, $command) = @_;
         my ($client) = $command->[3] =~ /\{(.*)\}/;
@@ -106,7 +106,7 @@ map_is('a');
 my %port = map { $_ => $fake{$_}->port } qw(a b);
 my $fresh = 0;
 
-# a client of the mode whose slot a node has
+# a client with this mode whose slot a node has
 sub of {
     my ($node, $mode) = @_;
     my $client;
@@ -168,7 +168,7 @@ sub becomes {
     return is($is, $want, $name);
 }
 
-# requests in progress, that of the question not
+# requests in progress, without the one that asks
 sub busy {
     my ($n, $name) = @_;
 
@@ -177,7 +177,7 @@ sub busy {
     }, $n, $name);
 }
 
-# one check of the hot client on its way to a node that holds it
+# one check of the hot client, in flight to a node that holds it
 sub leads {
     my ($node) = @_;
     my $before = hot($node);
@@ -220,8 +220,8 @@ sub lost {
     return scalar $nginx->errors(qr/"127\.0\.0\.1:$port{$node}" is lost/);
 }
 
-# A node whose connections end before any was of use is asked by one at a time:
-# it decides only if none counts as under way.
+# A node whose connections ended before they were of use gets one check at a
+# time: it decides only if none counts as in flight.
 sub nothing_under_way {
     my ($node, $name) = @_;
 
@@ -243,8 +243,8 @@ sub nothing_under_way {
 start('30s');
 
 
-# The node that had the slot fails with the last of its answers: what waits is
-# meant for the other one, which is well.
+# The node that had the slot fails with its last reply: checks that wait are
+# meant for the other one, which is healthy.
 {
     ok(decides('a'), 'both are well');
     bad('a', 4);
@@ -263,8 +263,8 @@ start('30s');
 }
 
 
-# The other way round: the node that has the slot now is not asked, as it was
-# given up meanwhile.
+# The other way round: the node that has the slot now is not asked, as its
+# breaker has opened meanwhile.
 {
     ok(decides('a'), 'both are well');
     moves('a');
@@ -285,8 +285,8 @@ start('30s');
 }
 
 
-# Of two that wait, the first is for the one node and goes there with the
-# second, which was for the other: that has nothing under way then.
+# Of two that wait, the first is for one node and takes the second along, which
+# was for the other: that node has nothing in flight then.
 {
     moves('a');
     my $leader = leads('a');
@@ -306,7 +306,7 @@ start('30s');
 }
 
 
-# Many of them, and the slot goes to and fro: in the end nothing is under way.
+# Many checks while the slot moves to and fro: in the end none is in flight.
 {
     for my $round (1 .. 6) {
         my ($here, $there) = $round % 2 ? qw(a b) : qw(b a);
@@ -331,7 +331,7 @@ start('30s');
 
     nothing_under_way($_, "... nothing is under way to $_") for qw(a b);
 
-    # and as many may be as at the start, however many wait behind one
+    # and as many may be in flight as at the start, however many wait behind one
     moves('b');
     $fake{b}->mode('hold');
     my $before = $fake{b}->checks('many');
@@ -348,8 +348,8 @@ start('30s');
 }
 
 
-# A redirect is no failure of who says so, wherever it leads. The failure of the
-# other one is that one's, once.
+# A redirect is no failure of the node that sends it, wherever it leads. The
+# failure of the other node counts for that node, once.
 {
     ok(decides($_), "$_ is well") for qw(a b);
     my $given_up = given_up('a');
@@ -386,8 +386,8 @@ start('30s');
 }
 
 
-# Checks are under way to both nodes, and those behind them are for the other
-# one, when the worker is told to end.
+# Checks are in flight to both nodes, with others behind them that are for the
+# other one, when the worker is told to exit.
 
 sub both_ways {
     my ($here, $there) = @_;
@@ -416,8 +416,8 @@ for (['a', 'b'], ['b', 'a']) {
     start($there eq 'b' ? '30s' : '2s');
 }
 
-# One that goes with another is late with it. The node it was meant for before
-# is not the one that has not answered.
+# A check that was batched with another times out with it. The node it was meant
+# for before is not the one that has failed.
 {
     my $leader = leads('a');
     my $behind = $nginx->asks('/t?k=' . of('a', 'any'));
@@ -440,7 +440,7 @@ for (['a', 'b'], ['b', 'a']) {
     $_->close for $leader, $behind, $first, $second;
 }
 
-# All that wait are told before the end.
+# All requests that wait are answered before the worker exits.
 {
     ok(decides($_), "$_ is well") for qw(a b);
     moves('b');

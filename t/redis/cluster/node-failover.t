@@ -1,5 +1,5 @@
-# Nodes of a cluster that die: only their own slots notice, and those are back
-# when the cluster has promoted a replica.
+# Nodes of a cluster die: only clients in their own slots are affected, until
+# the cluster has promoted a replica.
 
 use strict;
 use warnings;
@@ -36,7 +36,7 @@ sub told {
     return "$answer->{status} " . ($answer->{header}{'x-source'} // '-');
 }
 
-# until all these clients are decided by Redis, at each worker
+# until all these clients are decided by Redis, on each worker
 sub decided {
     my ($nginx, $seconds, @keys) = @_;
     my @clients = $nginx->clients(scalar $nginx->workers);
@@ -56,7 +56,7 @@ sub decided {
 }
 
 
-# Seeds: some may be down, or be no cluster at all.
+# Nodes of the URL: some may be down, or be no cluster at all.
 
 my ($one, $two, $three) = $cluster->masters;
 my ($replica) = $cluster->replicas;
@@ -72,7 +72,7 @@ for (['a replica', $cluster->url($replica)],
     my $nginx = SlidewinNginx->start(
         %conf, http => http($url, 'timeout=20s connect_timeout=20s'));
 
-    # the first requests wait for the map, and none is lost
+    # the first requests wait for the slots, and none is lost
     my @answers = map { told($_->answer) }
                   map { $nginx->asks("/closed?k=$name-$_" =~ tr/ /-/r) }
                   1 .. 20;
@@ -128,7 +128,7 @@ my ($killed, @results) = $nginx->together(sub {
         SlidewinNginx::nap(0.3);
         kill 'KILL', $one->pid;
         my $start = SlidewinNginx::now();
-        # by the cluster's own account
+        # as the cluster itself reports it
         my $promoted = SlidewinNginx::until_true(sub {
             $cluster->slot_ranges($two) !~ /:@{[$one->port]}\b/
             && $cluster->slot_ranges($three) !~ /:@{[$one->port]}\b/
@@ -183,7 +183,7 @@ is(scalar(grep { !/:@{[$one->port]}"/ }
 ok($nginx->logged(qr/slidewin redis "127\.0\.0\.1:@{[$one->port]}" has no slots any more/),
    '... and the dead one is given up');
 
-# It comes back as a replica, which changes nothing.
+# The old master comes back as a replica, which changes nothing.
 
 $one->run or die 'it does not start again';
 $cluster->wait_until_agreed;
@@ -192,12 +192,12 @@ ok(SlidewinNginx::until_true(sub {
     !grep { SlidewinNginx::fds($_) > $fds{$_} } $nginx->workers
 }, 10 * $patience), '... and no descriptor is left over');
 
-# Promoted by hand, with the master's consent: nothing is lost.
+# A failover by hand, agreed with the master: nothing is lost.
 
 is(told($nginx->get("/closed?k=$its[0]")), '200 redis', 'a unit is taken');
 $cluster->master_of($cluster->slot($its[0]))->command('WAIT', 1, 5000);
 
-# the others may want some time between two elections
+# the other nodes may need some time between two elections
 my $promoted;
 
 for (1 .. 5) {
@@ -215,7 +215,7 @@ is(told($nginx->get("/closed?k=$its[0]")), '200 redis',
 is(told($nginx->get("/closed?k=$its[0]")), '429 redis',
    '... and there is no third');
 
-# A master that is silent.
+# A master that does not answer.
 
 my ($frozen) = $cluster->clients_of($two, 1);
 my ($other) = $cluster->clients_of($three, 1);
@@ -233,7 +233,7 @@ $cluster->wait_until_agreed;
 ok(decided($nginx, 20, @keys), '... and all when it is back');
 
 
-# All of them.
+# All nodes.
 
 $_->signal('KILL') for $cluster->nodes;
 $_->kill for $cluster->nodes;

@@ -1,5 +1,6 @@
-# A cluster whose nodes call each other by names: nginx's resolver knows them,
-# also those that the URL does not have, and they may go while one is looked up.
+# A cluster whose nodes announce host names: nginx's resolver looks them up,
+# also those that are not in the URL, and a node may go while its name is looked
+# up.
 
 use strict;
 use warnings;
@@ -50,7 +51,7 @@ for my $key (@keys) {
 
 cmp_ok($dns->asked('node.example'), '>', 0, 'their name was looked up');
 
-# nobody answers any more: they are where they were
+# the name server does not answer any more: the last addresses are used
 
 $dns->ignores('node.example');
 like(told('later'), qr/^200 redis 200 redis 429/, 'a silent name server: decided');

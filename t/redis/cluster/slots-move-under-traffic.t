@@ -1,5 +1,5 @@
-# Slots of a cluster that move to another node: under traffic, with every answer
-# accounted for and every unit counted once; and half moved, by hand.
+# Slots of a cluster move to another node under traffic: every request is
+# answered and every unit counted once. And slots that stay half moved.
 
 use strict;
 use warnings;
@@ -60,7 +60,7 @@ sub becomes {
     return is(left($uri), $wanted, $name);
 }
 
-# how often a node said an error so far
+# how often a node has replied with an error so far
 sub said {
     my ($node, $code) = @_;
 
@@ -69,8 +69,8 @@ sub said {
 }
 
 
-# Traffic while something is done: clients of both workers ask for all the keys
-# in turn until it is.
+# Traffic while the code runs: clients of both workers ask for all the keys in
+# turn.
 
 sub meanwhile {
     my ($name, $keys, $code) = @_;
@@ -176,7 +176,8 @@ cmp_ok(said($source, 'MOVED'), '>', 0, '... and some were told where they are');
 
 meanwhile('1000 slots back', \@keys, sub { reshard($new, $source) });
 
-# who is not told before it is gone finds out by a failure
+# a worker that did not learn of it before the node was gone notices by a
+# failure
 for my $client ($nginx->clients(2)) {
     $client->get("/m?k=$_") for @keys;
     $client->close;
@@ -198,7 +199,7 @@ cmp_ok($cluster->calls('cluster|slots'), '<', 300, 'few looks at the map')
     and note($cluster->calls('cluster|slots') . ' looks');
 
 
-# A slot that is half moved stays so for as long as it takes.
+# A slot stays half moved for as long as it takes.
 
 my ($from, $to) = $cluster->masters;
 my ($client) = $cluster->clients_of($from, 1);
@@ -239,7 +240,7 @@ is(told($nginx->get("/forgiven?k=$same[0]")), '200 redis',
    'half moved: a status forgives');
 becomes("/m?k=$same[0]", $limit, '... and is heard there');
 
-# Two keys, neither of them anywhere: none of the nodes can tell.
+# Two keys that exist on neither node: neither of them can decide.
 
 my $again = said($to, 'TRYAGAIN');
 my $asks = $nginx->asks("/two?k=$same[3]");
@@ -264,7 +265,7 @@ is(left("/m?k=$same[3]") . ' ' . left("/n?k=$same[3]"),
 is(left("/m?k=$client") . ' ' . left("/n?k=$client"),
    $limit - 2 . ' ' . ($limit - 2), '... and nothing was lost');
 
-# Where it is now is remembered, also before the next look at the map.
+# The new node of a slot is remembered, also before the next refresh.
 
 my $moved = said($from, 'MOVED');
 

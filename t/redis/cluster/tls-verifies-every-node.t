@@ -1,4 +1,4 @@
-# A cluster that speaks TLS alone: every node of it is verified.
+# A cluster with TLS only: the certificate of every node is verified.
 
 use strict;
 use warnings;
@@ -44,7 +44,7 @@ is(tally(@answers), '200 x24, 429 x12', 'on every node: exact');
 is(scalar(grep { ($_->{header}{'x-source'} // '') ne 'redis' } @answers), 0,
    '... by Redis');
 
-# Sent on to another node, which is spoken to with TLS as well.
+# A redirect to another node, which is reached with TLS as well.
 
 my $new = ($cluster->clients_of($from, 5))[4];
 my $slot = $cluster->slot($new);

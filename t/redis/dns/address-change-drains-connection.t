@@ -1,5 +1,5 @@
-# A connection that moves: what was asked on it is waited for, what comes
-# meanwhile waits for the new one, and none of it for ever.
+# The address of a Redis changes: replies on the old connection are waited for,
+# new checks wait for the new connection, and neither for ever.
 
 use strict;
 use warnings;
@@ -14,7 +14,7 @@ use Test::More;
 
 my $dns = SlidewinDNS->start;
 my $fake = SlidewinFake->start(modes => {
-    # takes its time to say that it does not know the script
+    # takes its time to reply NOSCRIPT
     forgetful => sub {
         my ($c, $command) = @_;
 
@@ -46,7 +46,7 @@ sub start {
     return $faults;
 }
 
-# asks, and is not answered before its server has been left
+# sends a check, and is not answered before nginx has left the server
 sub asks_and_leaves {
     my ($faults, $mode) = @_;
     my $checks = $fake->checks($mode);
@@ -62,7 +62,7 @@ sub asks_and_leaves {
 }
 
 
-# It answers in its own time.
+# It replies in its own time.
 
 my $faults = start('40s');
 my $asked = asks_and_leaves($faults, 'hold');
@@ -90,7 +90,8 @@ $_->close for $asked, @late;
 $faults->ends_clean('it answers');
 
 
-# It has forgotten the script: who brings it along is waited for as well.
+# It has forgotten the script: the check that sends it again is waited for as
+# well.
 
 $faults = start('40s');
 $asked = asks_and_leaves($faults, 'forgetful');
@@ -104,7 +105,7 @@ $asked->close;
 $faults->ends_clean('a script that is gone');
 
 
-# It does not answer: it is left all the same.
+# It does not reply: it is left all the same.
 
 $faults = start('3s');
 $asked = asks_and_leaves($faults, 'silent');

@@ -1,6 +1,6 @@
-# A name is looked up again and again while nginx runs, through its resolver: a
-# change of address is followed without a reload, and without a request that
-# would notice, whether the old server is still there or not.
+# nginx's resolver looks up the name of a Redis again and again. A change of
+# address is followed without a reload and without a failed request, whether the
+# old server is still there or not.
 
 use strict;
 use warnings;
@@ -20,13 +20,13 @@ my $dns = SlidewinDNS->start;
 my $port = SlidewinRedis::free_port();
 my $patience = 10 * SlidewinNginx::patience();
 
-# two servers that differ by their address alone
+# two servers that differ only in their address
 my %redis = map {
     $_ => SlidewinRedis->start(args => ['--bind', $_], port => $port)
 } qw(127.0.0.1 127.0.0.2);
 
-# start(addresses => at the start, resolver => PARAMETERS): the resolver stands
-# below slidewin_redis
+# start(addresses => at the start, resolver => PARAMETERS): the resolver
+# directive stands below slidewin_redis
 sub start {
     my (%options) = @_;
 
@@ -50,7 +50,7 @@ sub connections {
            split /^/, $redis{$address}->command('CLIENT', 'LIST');
 }
 
-# nobody but the resolver is asked for a name once there are workers
+# once there are workers, only the resolver looks up names
 sub looks_nothing_up {
     my ($faults, $name) = @_;
     my $workers = join '|', $faults->nginx->workers;
@@ -64,7 +64,7 @@ sub looks_nothing_up {
 }
 
 
-# Not known at the start, known later.
+# Unknown at the start, known later.
 
 my $faults = start();
 
@@ -84,7 +84,8 @@ looks_nothing_up($faults, 'known');
 $faults->remember_workers;
 
 
-# A change while the old server answers, under way. Nobody is told.
+# A change while the old server answers and checks are in flight. Nothing is
+# logged.
 
 sub moves {
     my ($from, $to, $faults) = @_;
@@ -100,7 +101,7 @@ sub moves {
         my @clients = map { $faults->nginx->client } 1 .. 20;
 
         for (1 .. 5) {
-            # those of one client would go together
+            # checks of one client would be batched
             $clients[$_]->request("/well_local?k=moves$_") for 0 .. $#clients;
             $seen{SlidewinFaults::summary($_->answer)}++ for @clients;
             $n += @clients;
@@ -130,7 +131,7 @@ moves('127.0.0.2', '127.0.0.1', $faults);
 looks_nothing_up($faults, 'moved twice');
 
 
-# An address more, or in another order, moves nobody.
+# One more address, or another order, changes no connection.
 
 my $asked = $dns->asked('redis.example');
 
@@ -142,7 +143,7 @@ is(connections('127.0.0.1'), 1, '... and where it is it stays');
 is(connections('127.0.0.2'), 0, '... as long as that is one of its addresses');
 
 
-# The old server is gone, and the name has moved.
+# The old server is down, and the name has a new address.
 
 $redis{'127.0.0.1'}->kill;
 ok($faults->redis_answers, 'the server is gone: another address is tried');
@@ -152,7 +153,8 @@ ok($redis{'127.0.0.1'}->run, '... the server is back');
 $faults->ends_clean('followed');
 
 
-# What the name has at the start is used at once, and until it is known better.
+# The address that the name has at the start is used at once, until the resolver
+# knows better.
 
 $dns->has('redis.example', '127.0.0.2');
 $faults = start(addresses => '127.0.0.1', workers => 2);
@@ -165,7 +167,7 @@ looks_nothing_up($faults, 'all workers');
 $faults->ends_clean('not as at the start');
 
 
-# Both families.
+# IPv4 and IPv6.
 
 my $six = IO::Socket::IP->new(LocalHost => '::1', LocalPort => 0, Listen => 1,
                               V6Only => 1);

@@ -1,6 +1,6 @@
-# A name with several addresses: those where nobody is at home are passed by
-# before a request is turned away, and all edges count in the same Redis, in
-# whatever order they were told the addresses.
+# A name with several addresses: those without a server are skipped before a
+# request fails, and all edges count in the same Redis, in whatever order they
+# get the addresses.
 
 use strict;
 use warnings;
@@ -29,7 +29,7 @@ sub start {
 }
 
 
-# The first request of all is decided, by a Redis at the second or third one.
+# The very first request is decided, by a Redis at the second or third address.
 
 my $second = SlidewinRedis->start(args => ['--bind', '127.0.0.2'],
                                   port => $port);
@@ -77,7 +77,7 @@ for (['one Redis', "redis://several.example:$port", '127.0.0.2'],
 }
 
 
-# All edges are at the first that is there, and go back to it.
+# All edges use the first address that has a server, and go back to it.
 
 my %redis = (
     '127.0.0.1' => SlidewinRedis->start(args => ['--bind', '127.0.0.1'],

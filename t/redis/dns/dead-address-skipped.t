@@ -1,4 +1,4 @@
-# A name with several addresses: those where nobody is at home are passed by.
+# A name with several addresses: those without a server are skipped.
 
 use strict;
 use warnings;
@@ -55,7 +55,7 @@ for my $addresses ('127.0.0.2', '127.0.0.2,127.0.0.1', '127.0.0.1,127.0.0.2',
     unlike($log, qr/redis "several\.example:\d+" cannot be reached/,
            '... and nothing is told of an address where nobody is');
 
-    # it goes and comes: the addresses are gone through again
+    # the server goes and comes back: all addresses are tried again
 
     $redis->kill;
     ok(SlidewinNginx::until_true(sub {

@@ -1,5 +1,5 @@
-# A name server that fails, is silent or slow holds nobody up: what was known of
-# a name is used, and if nothing was, on_error decides.
+# A name server that fails, is silent or slow holds up no request: the last
+# known address is used, and without one on_error decides.
 
 use strict;
 use warnings;
@@ -41,7 +41,7 @@ sub within {
 }
 
 
-# Silence from the start, and nothing known.
+# Silent from the start, and no address is known.
 
 $dns->ignores('redis.example');
 my $faults = start();
@@ -63,7 +63,7 @@ $faults->decides('no longer silent');
 $faults->ends_clean('no longer silent');
 
 
-# Who leaves meanwhile leaves nothing behind.
+# A client that leaves meanwhile leaves nothing behind.
 
 $dns->ignores('redis.example');
 
@@ -81,7 +81,7 @@ for my $signal (qw(QUIT TERM)) {
 }
 
 
-# Silent, but the start knew it: it is used at once.
+# Silent, but the address was known at the start: it is used at once.
 
 $faults = start(addresses => '127.0.0.1');
 within(15, 'known at the start', sub {
@@ -98,8 +98,8 @@ $faults->recovers('known at the start');
 $faults->ends_clean('known at the start');
 
 
-# It was known, and then the name server fails: the last address is used, the
-# connection stays, and another one can be made.
+# The address was known, and then the name server fails: the last address is
+# used, the connection stays, and a new one can be made.
 
 for (['NXDOMAIN', 3, 'Host not found'], ['SERVFAIL', 2, 'Server failure'],
      ['silence', undef, 'Operation timed out'])
@@ -130,7 +130,7 @@ for (['NXDOMAIN', 3, 'Host not found'], ['SERVFAIL', 2, 'Server failure'],
 }
 
 
-# Slower than a connection may take: what it says is for the next one.
+# Slower than connect_timeout: the answer is used for the next connection.
 
 $dns->has('redis.example', '127.0.0.1');
 $dns->delay(1);
@@ -143,7 +143,7 @@ $faults->ends_clean('slow');
 $dns->delay(0);
 
 
-# Nobody is there to be asked.
+# No name server at all.
 
 $faults = start(server => '127.0.0.1:' . SlidewinRedis::free_port());
 within(15, 'no name server', sub { $faults->fails('no name server') });

@@ -1,5 +1,5 @@
-# An address that the resolver found is spoken to as what the URL calls it: the
-# certificate must have that name.
+# With an address from the resolver, the certificate must still have the name in
+# the URL.
 
 use strict;
 use warnings;

@@ -1,4 +1,4 @@
-# How long the address of a name holds is the name server's to say.
+# An address is looked up again when its time to live is over.
 
 use strict;
 use warnings;

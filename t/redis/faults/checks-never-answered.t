@@ -1,5 +1,6 @@
-# A connection that greets, and tells the time, but swallows every check: that
-# it says something does not make it well. It is left after one timeout.
+# A connection completes its handshake and replies to TIME, but never to a
+# check: that it sends something does not make it healthy. It is left after one
+# timeout.
 
 use strict;
 use warnings;
@@ -11,7 +12,8 @@ use Test::More;
 my $timeout = 2;
 my $patience = SlidewinNginx::patience();
 
-# The first connection ends at once, the second swallows, the others are well.
+# The first connection is closed at once, the second ignores checks, the others
+# are healthy.
 my $fake = SlidewinFake->start(mode => 'odd', modes => {
     odd => {
         accept => sub {
@@ -36,8 +38,8 @@ sub time_asked { return $fake->stats->{commands}{TIME} // 0 }
 ok(SlidewinNginx::until_true(sub { time_asked() == 1 }, 20 * $patience),
    'the second connection is greeted');
 
-# it is asked for the time again by the first check after a second, of an
-# algorithm that does not leave the time to Redis
+# TIME is sent again with the first check after a second, for an algorithm that
+# does not leave the time to Redis
 SlidewinNginx::nap(1.5);
 
 my $answer = $faults->get('/well_closed?k=first');
@@ -50,9 +52,9 @@ ok($faults->redis_answers(20),
 is($fake->accepts, 3, '... which is the next');
 $faults->remember_workers;
 
-# One that is given up while another was answered goes on watching: the
-# connection is left when nothing was answered for a timeout, though nobody asks
-# any more.
+# When one check is given up while another was answered, the watchdog goes on:
+# the connection is left when nothing was answered for a timeout, though no
+# further check is sent.
 
 my ($first, $second) = map { $nginx->client(timeout => 60) } 1, 2;
 my $lost = $faults->log_lines(qr/is lost/);

@@ -1,5 +1,5 @@
-# A Redis that cannot be connected to, in each of the ways: attempts are few and
-# far between, and requests do not wait for them.
+# A Redis that cannot be connected to, for each reason: attempts are few, and
+# requests do not wait for them.
 
 use strict;
 use warnings;
@@ -57,10 +57,10 @@ my $fake = SlidewinFake->start(modes => {
     } },
 });
 
-# The pauses are 50, 100, 200, 400, 800 ms and so on, half of each by chance:
-# seven attempts in the first second at most, and that of the start.
+# The pauses are 50, 100, 200, 400, 800 ms and so on, half of each random: at
+# most seven attempts in the first second, and the one at the start.
 
-# only the one that says nothing is known by the time it takes
+# only the one that is silent is noticed by the time it takes
 
 for my $way (@ways) {
     my ($name, undef, $reason) = @$way;
@@ -110,7 +110,7 @@ for my $way (@ways) {
     $faults->ends_clean($name);
 }
 
-# Ended as soon as it is made, with nobody asking, and then with somebody.
+# Closed as soon as it is made, first without requests, then with some.
 
 for my $asking (0, 1) {
     my $accepts = $fake->accepts;
@@ -137,7 +137,7 @@ for my $asking (0, 1) {
     $faults->recovers('kept');
     $faults->remember_workers;
 
-    # one that has been in use is made again without a word
+    # a connection that was in use is replaced without a line in the log
     my $lost = $faults->log_lines(qr/is lost: /);
     $fake->cut;
     $faults->recovers('cut off once');
@@ -145,7 +145,8 @@ for my $asking (0, 1) {
     $faults->ends_clean('brief');
 }
 
-# Lost, and then a connection that takes its time: the first waits for it.
+# Lost, and then a connection that takes its time: the first request waits for
+# it.
 
 my $faults = SlidewinFaults->start(
     url => $fake->url, redis => 'timeout=1s connect_timeout=30s');
@@ -177,7 +178,7 @@ $_->close for @crowd;
 $faults->ends_clean('in its time');
 $fake->stop;
 
-# Nobody listens.
+# No server listens.
 
 $faults = SlidewinFaults->start(
     url => 'redis://127.0.0.1:' . SlidewinRedis::free_port(),
@@ -207,7 +208,7 @@ ok($faults->nginx->logged(
 $faults->fails('no socket');
 $faults->ends_clean('no socket');
 
-# A listener whose queue is full: the kernel drops what comes.
+# A listener whose backlog is full: the kernel drops further connections.
 
 $fake = SlidewinFake->start(mode => 'full', backlog => 1, modes => {
     full => { accept => 0 },
@@ -252,7 +253,7 @@ $_->close for @first;
 $faults->ends_clean('full');
 $fake->stop;
 
-# Redis has all the clients it wants.
+# Redis has its maximum of clients.
 
 my $redis = SlidewinRedis->start;
 

@@ -1,5 +1,5 @@
-# Answers whose parts are all of a size that they may have, and that are
-# without end: what a worker takes for one is bounded, whatever was asked.
+# Replies without end, whose parts are each of a valid size: the memory for one
+# reply is bounded, whatever the command was.
 
 use strict;
 use warnings;
@@ -8,7 +8,7 @@ use SlidewinFake;
 use SlidewinNginx;
 use Test::More;
 
-# arrays in arrays, or texts: gigabytes of either
+# arrays in arrays, or strings: gigabytes of either
 sub arrays {
     my ($c, $n) = @_;
 
@@ -37,7 +37,7 @@ sub map_of {
            . $c->{server}{listener}->sockport . "\r\n";
 }
 
-# the answers to a command of these go on for ever
+# the replies to such a command go on for ever
 sub endless {
     my ($answer, $verb, %others) = @_;
 
@@ -54,10 +54,10 @@ sub endless {
     } };
 }
 
-# where a sanitizer keeps what is freed, this says less
+# a sanitizer keeps freed memory, so that this says less
 my $most = 80 * 1024 * SlidewinNginx::patience();
 
-# the most a worker ever had, in KB
+# the most memory a worker ever had, in KB
 sub peak { return SlidewinNginx::memory($_[0], 'VmHWM') }
 
 for (['redis-cluster', 'CLUSTER', \&arrays],

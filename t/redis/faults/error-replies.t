@@ -1,5 +1,5 @@
-# A Redis that answers with an error, for a reason of its own: nobody is
-# admitted by it, on_error decides, and it is asked again when that is over.
+# Redis replies with an error, each kind of them: no request is admitted because
+# of it, on_error decides, and Redis is asked again when that is over.
 
 use strict;
 use warnings;
@@ -11,8 +11,8 @@ use Test::More;
 
 my @parameters = (redis => 'timeout=2s');
 
-# the breaker: five in a row, and there is a line for that; no other for any
-# request
+# the breaker opens after five in a row, which is one line; single requests log
+# none
 sub opened {
     my ($faults, $error) = @_;
 
@@ -35,7 +35,7 @@ sub asked_again {
     return;
 }
 
-# connection: the id of nginx's one, as Redis has it
+# connection: the id of nginx's connection in Redis
 sub connection {
     my ($redis) = @_;
 
@@ -77,7 +77,7 @@ SlidewinNginx::nap(1);
 cmp_ok(attempts($redis) - $attempts, '<=', 10,
        '... but not made again all the time');
 
-# ... whose master is gone
+# ... whose master is down
 
 $redis->command('CONFIG', 'SET', 'replica-serve-stale-data', 'no');
 $master->kill;
@@ -96,7 +96,7 @@ $faults->recovers('a master again');
 $faults->ends_clean('a replica');
 
 
-# Masterdown from the start
+# MASTERDOWN from the start
 
 $redis->command('REPLICAOF', '127.0.0.1', $master->port);
 $faults = SlidewinFaults->start(url => $redis->url, @parameters);
@@ -169,7 +169,7 @@ ok(SlidewinNginx::until_true(sub {
 SlidewinNginx::nap(1);
 $faults->fails('BUSY');
 
-# longer than the time there is looked at
+# longer than the suite looks
 my $end = SlidewinNginx::now() + 2.5;
 
 while (SlidewinNginx::now() < $end) {
@@ -185,7 +185,7 @@ is(connection($redis), $connection, '... on the same connection');
 is($faults->log_lines(qr/is lost/), 0, '... and none was lost');
 
 
-# A key that is somebody else's
+# A key of another type, by another program
 
 my $before = $faults->log_lines(qr/is not asked/);
 
@@ -221,7 +221,7 @@ $faults->ends_clean('errors');
 $redis->remove;
 
 
-# Loading what it had: slowly, until that has been seen
+# Loading its data: slowly, until the suite has seen it
 
 $redis = SlidewinRedis->start(args => ['--enable-debug-command', 'yes']);
 $redis->command('DEBUG', 'POPULATE', 60_000);
@@ -259,7 +259,7 @@ $faults->ends_clean('loading');
 $redis->remove;
 
 
-# One of a cluster, where one alone is expected
+# A cluster node, where a single Redis is expected
 
 $redis = SlidewinRedis->start(args => ['--cluster-enabled', 'yes']);
 $faults = SlidewinFaults->start(url => $redis->url, @parameters);
@@ -272,7 +272,7 @@ $faults->ends_clean('a cluster');
 $redis->remove;
 
 
-# Any other
+# Any other error
 
 my @errors = (
     'MOVED 3999 127.0.0.1:6381', 'ASK 3999 127.0.0.1:6381',
@@ -298,7 +298,7 @@ $faults->remember_workers;
 for my $i (0 .. $#errors) {
     my $name = substr $errors[$i], 0, 20;
 
-    # the log takes one such line a second
+    # the log has one such line a second
     SlidewinNginx::nap(1.1) if $name =~ s/[^ -~]/?/g;
     ok($faults->redis_answers, 'Redis is asked');
     $faults->fails("\"$name\"", "error$i");

@@ -1,5 +1,6 @@
-# What happens to the server's scripts, keys and memory under traffic costs
-# counts at most: no request is lost, none is admitted for nothing.
+# Scripts, keys and memory of the server are changed under traffic: at most
+# counts are lost; no request is lost, and none is admitted without being
+# counted.
 
 use strict;
 use warnings;
@@ -14,7 +15,7 @@ my @algorithms = qw(counter fixed strict log);
 my $limit = 400;
 my $redis = SlidewinRedis->start;
 
-# 40 days: windows that do not end meanwhile
+# 40 days: windows that do not end during the suite
 sub http {
     my ($url) = @_;
 
@@ -44,14 +45,14 @@ my $nginx = SlidewinNginx->start(workers => 2, http => http($redis->url),
 
 sub tally { return SlidewinNginx::tally(@_) }
 
-# Whether a client who is new each time is answered by Redis.
+# Whether Redis decides, for a new client each time.
 my $fresh = 0;
 
 sub decided {
     my ($n) = @_;
 
-    # each worker has a connection of its own: ask until all are sure to
-    # have been asked
+    # each worker has a connection of its own: as many requests as it takes to
+    # reach all
     return SlidewinNginx::until_true(sub {
         my @answers = map { $n->client->get('/few?k=fresh' . ++$fresh) }
                       1 .. 40;
@@ -63,7 +64,7 @@ sub decided {
 ok(decided($nginx), 'Redis decides');
 
 
-# The script that is loaded is the one the other suites look at.
+# The script that is loaded is the one that other suites test.
 
 my @takes = grep { /^take/ } SlidewinRedis::scripts();
 
@@ -73,7 +74,7 @@ is_deeply($redis->command('SCRIPT', 'EXISTS',
           'the scripts of the project are those that are loaded');
 
 
-# One call a request, whatever the number of policies.
+# One call per request, for any number of zones.
 
 for my $uri ('/log', '/eight') {
     my @clients = $nginx->clients(4);
@@ -84,7 +85,7 @@ for my $uri ('/log', '/eight') {
     is(tally(@statuses), '200 x100', "$uri: all pass");
     is($redis->calls('evalsha'), 100, "$uri: one EVALSHA a request");
 
-    # a log is read by its head, and further only if it is long
+    # the head of a log is read, and more only if it is long
     my $others = join ' ',
                  sort grep { !/^(?:evalsha|time|get|getrange|strlen|set|append)$/ }
                  $redis->command('INFO', 'commandstats')
@@ -98,8 +99,8 @@ for my $uri ('/log', '/eight') {
 }
 
 
-# While clients come, something is done to the server, again and again; then
-# what they were told is looked at.
+# While clients make requests, the code does something to the server, again and
+# again. Returns the statuses.
 
 sub traffic {
     my ($uri, $per_client, $meanwhile) = @_;
@@ -143,7 +144,7 @@ for my $algorithm (@algorithms) {
 is(scalar $nginx->errors(qr/NOSCRIPT/), 0, 'nobody complains');
 
 
-# FLUSHALL: the counts begin anew, and that is all.
+# FLUSHALL: the counts start anew, and that is all.
 
 for my $algorithm (@algorithms) {
     my $client = $nginx->client;
@@ -169,7 +170,7 @@ for my $algorithm (@algorithms) {
 }
 
 
-# No memory: on_error decides; what was admitted before stays counted.
+# Out of memory: on_error decides; what was admitted before stays counted.
 
 {
     my $client = $nginx->client;
@@ -192,7 +193,7 @@ for my $algorithm (@algorithms) {
 }
 
 
-# A restart: everything that waited is answered, then the counts begin anew.
+# A restart: all waiting requests are answered, then the counts start anew.
 
 for my $signal ('KILL', 'TERM') {
     my @clients = $nginx->clients(8);

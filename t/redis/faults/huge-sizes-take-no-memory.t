@@ -1,4 +1,4 @@
-# Sizes that are announced, and nesting without end: no memory goes for them.
+# Replies that announce huge sizes, or nest without end, take no memory.
 
 use strict;
 use warnings;
@@ -20,7 +20,7 @@ sub nested {
     };
 }
 
-# announced, and no more
+# announced, but not sent
 my @announced = (
     ['a string of 512 MB', says("\$536870912\r\n")],
     ['a string of 2^63 - 1', says("\$9223372036854775807\r\n")],
@@ -81,7 +81,7 @@ sub run {
     return;
 }
 
-# where a sanitizer keeps what is freed, this says nothing
+# a sanitizer keeps freed memory, so that this says nothing
 sub grown {
     my ($name, $before) = @_;
 

@@ -1,5 +1,5 @@
-# An answer to this very request that cannot be true is the trouble of its key:
-# the connection stays, and those who wait on it are decided by Redis.
+# A well-formed reply whose numbers cannot be true affects only its own request:
+# the connection stays, and other checks on it are decided by Redis.
 
 use strict;
 use warnings;
@@ -8,7 +8,7 @@ use SlidewinFake;
 use SlidewinFaults;
 use Test::More;
 
-# the honest numbers, changed: number, time, admitted, units, total, oldest,
+# the true numbers, changed: number, time, admitted, units, total, oldest,
 # newest, when it fits
 sub changed {
     my ($change) = @_;
@@ -55,7 +55,7 @@ for my $name (sort keys %untrue) {
         my ($first, @others) = @clients;
         my $checks = $fake->checks;
 
-        # all are asked before the first is answered
+        # all checks are sent before the first is answered
         $first->request('/well_local?k=first');
         ok(SlidewinNginx::until_true(sub { $fake->checks > $checks }, 10),
            "$name, on_error=$mode: under way");

@@ -1,5 +1,5 @@
-# Answers that come after the timeout, but come: who asks is told nothing by
-# them, and neither is the breaker. Once it is open next to nobody waits.
+# Replies that come after the timeout decide nothing, and do not count for the
+# breaker. Once it is open hardly any request waits.
 
 use strict;
 use warnings;
@@ -15,7 +15,7 @@ my $timeout = 1000;
 my $dir = File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1, CLEANUP => 1);
 my $redis = SlidewinRedis->start;
 
-# slower and slower, so that there is never a while without an answer
+# slower and slower, so that there is never a pause without a reply
 my $fake = SlidewinFake->start(relay => $redis->path, delay => sub {
     my $since = (Time::HiRes::stat("$dir/slow"))[9] // return 0;
     my $delay = (Time::HiRes::time() - $since) * 0.8;
@@ -30,7 +30,7 @@ my @modes = @SlidewinFaults::MODES;
 
 $_->get('/free') for @clients;
 
-# how often the log has said what of it
+# how often the log has each line
 sub said {
     return { map { $_ => $faults->log_lines(qr/is $_/) }
              'not asked for a while', 'asked again', 'back', 'lost' };
@@ -38,9 +38,9 @@ sub said {
 
 my $half;
 
-# One request every 20 ms, each of another client and the next on_error, whether
-# those before it were answered or not. Returns the answers in their order, and
-# notes what was said when there were half of them.
+# One request every 20 ms, each of another client and with the next on_error,
+# whether earlier ones were answered or not. Returns the answers in their order,
+# and what the log had when half of them were there.
 sub load {
     my ($n, $key) = @_;
     my @answers;
@@ -75,7 +75,7 @@ $faults->remember_workers;
 my $n = 500;
 my ($begin, @answers);
 
-# again, if the machine stood still and nothing was heard for a while
+# again, if the machine stood still and no reply came for a while
 for (1 .. 3) {
     $begin = said();
     slow();
@@ -99,7 +99,7 @@ for my $i (0 .. $#modes) {
        0, "answers late, then all: on_error=$modes[$i] decides");
 }
 
-# a probe at a time, with pauses that grow from 25 ms
+# one probe at a time, with pauses that grow from 25 ms
 cmp_ok($waited, '<=', 20, '... and of the last ' . @last
        . ' only probes waited');
 
@@ -125,8 +125,8 @@ $faults->recovers('in the end');
 $_->close for @clients;
 $faults->ends_clean;
 
-# An error that comes late has been counted when it did not come: two requests
-# that fail so are two failures, not four, and five are what it takes.
+# A late error was already counted as a timeout: two such requests are two
+# failures, not four, and five open the breaker.
 
 my $errors = SlidewinFake->start(modes => {
     first => sub {
@@ -151,7 +151,8 @@ $_->get('/free') for @clients;
 ok($faults->redis_answers, 'Redis is asked');
 $faults->remember_workers;
 
-# 0.8 s, then 1.4, 2.0, 2.6, 3.2: three are late, on a connection that is heard
+# 0.8 s, then 1.4, 2.0, 2.6, 3.2: three are late, on a connection that is not
+# silent
 
 $clients[0]->request('/open?k=first');
 SlidewinNginx::nap(0.02);
@@ -163,7 +164,7 @@ is(SlidewinFaults::summary($clients[$_]->answer),
    '200 ERROR_PASSED fail_open', '... and one that is not answered well')
     for 1 .. 4;
 
-# until the last has come
+# until the last reply has come
 SlidewinNginx::nap(2.4);
 
 is($faults->log_lines(qr/is not asked for a while/), 0,

@@ -1,5 +1,5 @@
-# A probe that loses its connection is a probe that failed: the next one follows
-# after the pause, not after the time that an unheard probe is given.
+# A probe whose connection is lost has failed: the next one follows after the
+# pause, not after the longer time that a probe without a reply is given.
 
 use strict;
 use warnings;
@@ -8,7 +8,7 @@ use SlidewinFake;
 use SlidewinFaults;
 use Test::More;
 
-# of one whose fate is not known
+# the time for a probe without a reply
 my $unheard = 2;
 
 my $fake = SlidewinFake->start(modes => {

@@ -1,4 +1,4 @@
-# What comes back is not an answer: it admits nobody, and on_error decides.
+# Replies that are none: they admit no request, and on_error decides.
 
 use strict;
 use warnings;
@@ -8,7 +8,7 @@ use SlidewinFaults;
 use SlidewinRedis;
 use Test::More;
 
-# the honest numbers for the first request of a client, changed
+# the true numbers for the first request of a client, changed
 sub changed {
     my ($change) = @_;
 
@@ -29,7 +29,7 @@ sub with {
     return changed(sub { my @n = @_; $n[$i] = $value; @n });
 }
 
-# the honest answer as something else than it is: its bytes, said by the code
+# the bytes of the true reply, sent by the code as another type
 sub as {
     my ($code) = @_;
 

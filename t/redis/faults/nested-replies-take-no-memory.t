@@ -1,5 +1,5 @@
-# Arrays within an array, each of a size that an answer may have: what makes no
-# answer is refused at its beginning, before it takes memory.
+# Arrays within an array, each of a valid size: such a reply is refused at its
+# beginning, before it takes memory.
 
 use strict;
 use warnings;
@@ -22,7 +22,7 @@ my $faults = SlidewinFaults->start(url => $fake->url, apart => 1,
                                    redis => 'timeout=2s connect_timeout=20s');
 my ($worker) = $faults->nginx->workers;
 
-# the most it ever had, in KB
+# the most memory the worker ever had, in KB
 sub peak { return SlidewinNginx::memory($worker, 'VmHWM') }
 
 ok($faults->redis_answers, 'Redis is asked');

@@ -1,6 +1,5 @@
-# Of several Redis, one that is gone, frozen or refuses everything is nobody
-# else's trouble: the others are asked over the connections they had, and those
-# who ask them do not wait.
+# Of several Redis one is down, frozen or refuses everything: the others are
+# asked on the connections they had, and their requests do not wait.
 
 use strict;
 use warnings;
@@ -22,7 +21,7 @@ my $nginx = SlidewinNginx->start(
                                . " empty_gif; }\n" } sort keys %redis);
 my @clients = $nginx->clients(2);
 
-# of both workers: whether all were decided by the Redis they asked
+# on both workers: whether all requests were decided by the Redis they asked
 sub decided {
     my ($name, $times) = @_;
 
@@ -44,7 +43,7 @@ sub becomes {
                                      30 * SlidewinNginx::patience());
 }
 
-# whom a server talks to, but for the suite
+# the connections of a server, without that of the suite
 sub peers {
     my ($name) = @_;
 
@@ -66,7 +65,7 @@ for (['frozen', sub { $redis{a}->signal('STOP') },
 
     $fails->();
 
-    # those who ask it may have to wait for as long as its timeout is
+    # requests to it may have to wait for as long as its timeout
     my @waiting = map { $nginx->asks('/a?k=1') } 1 .. 10;
     my $since = SlidewinNginx::now();
 

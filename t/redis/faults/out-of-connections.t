@@ -43,8 +43,8 @@ is(told($nginx->get('/local?k=0')), '200 redis', 'connected');
 SlidewinNginx::nap(0.1);
 my $fds = SlidewinNginx::fds($worker);
 
-# A client that has begun a request: nginx closes no such connection to make
-# room. Nor does it after an answer, because there is the next one's beginning.
+# A client that has begun a request: nginx does not close such a connection to
+# make room, nor after its response, because the next request has begun.
 
 sub begin {
     my $client = $nginx->client;
@@ -67,14 +67,15 @@ for my $round (1 .. 2) {
     my $client = begin();
     is(ask($client, '/free'), '200 -', 'one client');
 
-    # Redis goes, others take its place, and it comes back.
+    # The connection to Redis ends, clients take its place, and later it comes
+    # back.
 
     $redis->kill;
     ok(SlidewinNginx::until_true(sub {
         $nginx->errors(qr/cannot be reached/) == $round;
     }, 5 * SlidewinNginx::patience()), 'Redis goes');
 
-    # one that is not looked at yet would make room for the next
+    # a connection that is not accepted yet would make room for the next
     my @others = map {
         my $other = begin();
         ask($client, '/free', 2);

@@ -1,6 +1,6 @@
-# Memory runs out between the limits of a request: what it had claimed by then
-# is claimed no more, and the limits of the page for the error, which are as
-# many as there may be, are decided by themselves.
+# Memory runs out between the limits of a request: what was charged by then is
+# refunded, and the limits of the error page, as many as a location may have,
+# are decided on their own.
 
 use strict;
 use warnings;
@@ -21,7 +21,7 @@ my $larger = '$large' x 64;
 my $huge = '$larger' x 16;
 
 my $nginx = SlidewinNginx->start(
-    # a sanitizer has bounds of its own, and a word on each time they are met
+    # a sanitizer has limits of its own, and reports each time they are reached
     env => SlidewinNginx::asan()
            ? { ASAN_OPTIONS => ($ENV{ASAN_OPTIONS} // '')
                                . ',allocator_may_return_null=1'

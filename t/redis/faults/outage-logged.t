@@ -1,6 +1,6 @@
-# What an operator must know is at error, which distributions keep: that limits
-# do not come from Redis, at once, each minute with how many requests that were,
-# and when it is over.
+# What an operator must know is logged at error, which distributions keep: at
+# once, that limits are not decided by Redis; each minute, for how many
+# requests; and the end of it.
 
 use strict;
 use warnings;
@@ -73,7 +73,7 @@ sub told {
 }
 
 
-# At once, in each mode; and why, once.
+# At once, in each mode; and the reason, once.
 
 ok(SlidewinNginx::until_true(sub {
        $nginx->errors(qr/\[error\] .* redis .* cannot be reached: .*WRONGPASS/)
@@ -89,7 +89,7 @@ for my $mode (sort keys %words) {
 }
 
 
-# Each minute, with those that came.
+# Each minute, with the number of requests.
 
 later(30);
 ask($_, 2) for sort keys %words;
@@ -115,7 +115,7 @@ like(told('open'), qr/\A1 requests .*; 10 since it began 18\ds ago\z/,
      '... and the next one is');
 
 
-# When it is over.
+# The end.
 
 $redis->command('CONFIG', 'SET', 'requirepass', 'wrong');
 

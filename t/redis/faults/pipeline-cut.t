@@ -1,5 +1,6 @@
-# The connection ends, or more comes than was asked for, in the middle of a
-# pipeline: what was answered stands, the rest is on_error's.
+# The connection ends in the middle of a pipeline, or more replies come than
+# there were commands: replies that came before stand, for the rest on_error
+# decides.
 
 use strict;
 use warnings;
@@ -40,7 +41,7 @@ my $fake = SlidewinFake->start(modes => {
         $c->fin;
     },
 
-    # one answer too many, in one piece, later, or in front of the others
+    # one reply too many: in one piece, later, or before the others
     twice => sub {
         my ($c, $command) = @_;
 
@@ -75,7 +76,7 @@ my $fake = SlidewinFake->start(modes => {
     },
 });
 
-# a timeout nobody is to wait for
+# a timeout that no request is to wait for
 my $faults = SlidewinFaults->start(
     url => $fake->url, redis => 'timeout=30s',
     http => join('', map {
@@ -148,7 +149,7 @@ for my $case (['none', 'FIN instead of an answer'],
 
 $faults->recovers('after ends');
 
-# An answer too many: the one that was asked for stands, but nothing after it.
+# A reply too many: the one to a command stands, but nothing after it.
 
 for my $case (['twice', 'two answers in one piece'],
               ['later', 'another answer later'],
@@ -194,7 +195,7 @@ for my $mode (@SlidewinFaults::MODES) {
 ok($faults->redis_answers, 'Redis is asked');
 $faults->decides('a push in front of the answer', 'push');
 
-# One who always says too much is not met again and again at once.
+# A server that always sends too much is reconnected to with pauses.
 
 ok($faults->redis_answers, 'Redis is asked');
 my $accepts = $fake->accepts;

@@ -1,6 +1,6 @@
-# A Redis that lets one in and then decides nothing, a replica or one that is
-# slower than the timeout for ever, is lost once: it is not back before it has
-# answered a check.
+# A Redis that completes the handshake but decides nothing, as a replica or
+# because it is always slower than the timeout, is lost once: it counts as back
+# only when it has answered a check.
 
 use strict;
 use warnings;
@@ -69,7 +69,8 @@ $redis->command('REPLICAOF', 'NO', 'ONE');
 comes_back('a master again');
 $redis->remove;
 
-# One that greets at once and takes too long for each check.
+# A server that completes the handshake at once, and takes too long for each
+# check.
 
 my $slow = sub {
     my ($c, $command) = @_;
@@ -92,7 +93,8 @@ stays_lost('slower than the timeout');
 $fake->mode('well');
 comes_back('as fast as before');
 
-# One that greets and is silent then: being let in is not being back.
+# A server that completes the handshake and is silent then: being connected is
+# not being back.
 
 $fake = SlidewinFake->start;
 $faults = SlidewinFaults->start(url => $fake->url,

@@ -1,7 +1,6 @@
-# A Redis that is slow, or is lost between the moment a request is charged and
-# the one it is to be given back: nobody waits for that and nothing breaks; at
-# worst a unit stays counted. And what is counted on this machine meanwhile is
-# given back and forgiven just so.
+# Redis is slow, or is lost between the charge of a request and its refund: no
+# request waits for that and nothing breaks; at worst a unit stays counted.
+# Units counted in shared memory meanwhile are refunded and cleared there.
 
 use strict;
 use warnings;
@@ -34,7 +33,7 @@ END
 my $http = 'slidewin_zone $arg_k zone=here:1m rate=5r/h algorithm=log'
            . " store=local;\n";
 
-# one that is near, to see what Redis has
+# a nearby edge, to see what Redis has
 my $near = $place->edge(server => $server, http => $http);
 
 sub edge { return $place->edge(server => $server, http => $http, @_) }
@@ -64,7 +63,7 @@ sub tally {
     return join ', ', map { "$_ x$count{$_}" } sort keys %count;
 }
 
-# until all workers ask Redis and it answers
+# until Redis answers all workers
 sub well {
     my ($edge, $name) = @_;
     my @clients = $edge->clients(scalar(() = $edge->workers));
@@ -75,7 +74,7 @@ sub well {
 }
 
 
-# Far away: all takes its time, and nothing else.
+# Far away: everything takes its time, and nothing else changes.
 
 my $far = SlidewinFake->start(relay => $redis->path, delay => sub { 0.1 });
 my $edge = edge(url => $far->url);
@@ -100,7 +99,7 @@ for my $zone (@SlidewinCount::ALGORITHMS) {
 }
 
 
-# The way is cut while the upstream works.
+# The connection is cut while the upstream works.
 
 my $key = SlidewinCount::fresh();
 my @clients = hold($edge, 'log', $key, 3);
@@ -119,8 +118,8 @@ is(SlidewinCount::left($near, 'log', $key), $limit - 3, '... and all stays');
 $edge->stop(name => 'far away');
 
 
-# It does not answer while the upstream works: nobody waits, and it is done when
-# it does.
+# It does not answer while the upstream works: no request waits, and the refund
+# is made when it answers.
 
 $edge = edge();
 
@@ -139,7 +138,7 @@ for my $case ([200, $limit], [302, $limit], [401, $limit - 4]) {
 
 $edge->stop(name => 'stopped');
 
-# nor does a worker wait that is to leave, longer than for any other answer
+# a worker that exits waits no longer for this than for any other reply
 
 for my $way (qw(QUIT TERM)) {
     $edge = edge(redis => 'timeout=2s connect_timeout=20s');
@@ -177,7 +176,7 @@ $edge->stop(name => 'killed');
 well($near, '... by the other edge as well');
 
 
-# It was away when they came: this machine counts, gives back and forgives.
+# It was down when the requests came: shared memory counts, refunds and clears.
 
 $edge = edge(on_error => 'local', redis => 'timeout=2s connect_timeout=20s');
 $redis->kill;
@@ -203,7 +202,7 @@ for my $zone (@SlidewinCount::ALGORITHMS) {
        '... several at once');
 }
 
-# what was counted here is given back here, though Redis is there again
+# what was counted in shared memory is refunded there, though Redis is back
 
 $key = SlidewinCount::fresh();
 my $other = SlidewinCount::fresh();
@@ -228,8 +227,8 @@ is(SlidewinCount::left($edge, 'log', $other), $limit,
 $edge->stop(name => 'fallback');
 
 
-# Without a count there is nothing to give back, and a rejection for want of
-# one forgives nothing.
+# Without a count nothing is refunded, and a rejection for lack of one clears
+# nothing.
 
 $edge = edge(on_error => 'open', redis => 'timeout=2s connect_timeout=20s');
 $key = SlidewinCount::fresh();

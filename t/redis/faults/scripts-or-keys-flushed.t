@@ -1,5 +1,5 @@
-# Scripts, counts or single keys are gone from one moment to the next: requests
-# are decided all the same, by what is left.
+# Scripts, all counts or single keys disappear: requests are still decided, by
+# what is left.
 
 use strict;
 use warnings;
@@ -21,7 +21,7 @@ for my $workers (1, 2) {
                      ne 'redis' } @clients), 0, '... by all');
     $faults->remember_workers;
 
-    # the script, alone and under a crowd
+    # the script, with single requests and with many at once
 
     for my $mode (@SlidewinFaults::MODES) {
         my $client = SlidewinFaults::fresh();
@@ -42,7 +42,7 @@ for my $workers (1, 2) {
            '... from Redis');
     }
 
-    # flushed while a crowd comes again and again
+    # flushed again and again under bursts of requests
 
     my $pid = fork // die "fork: $!";
 
@@ -87,7 +87,7 @@ for my $workers (1, 2) {
 
     is($faults->log_lines(qr/./), 0, '... which is nothing to log');
 
-    # one key, to make room for others
+    # one key, evicted for others
 
     my $client = SlidewinFaults::fresh();
 

@@ -1,5 +1,5 @@
-# Of two Redis that count one request, the second answers when its timeout is
-# over: its on_error decides, and the first has counted what passed.
+# Of two Redis that count one request, the second replies after its timeout: its
+# on_error decides, and the first has counted what passed.
 
 use strict;
 use warnings;
@@ -34,7 +34,7 @@ my %mode = (
 );
 my @modes = sort keys %mode;
 
-# a connection for each, so that one's failures are not another's
+# a connection for each, so that the breaker of one does not affect another
 my ($http, $server) = ('', '');
 
 for my $mode (@modes) {
@@ -71,14 +71,14 @@ my $peeks = $nginx->client;
 
 sub left { return $peeks->get($_[0])->{header}{'x-remaining'} // '-' }
 
-# units are given back when the client has its answer already
+# Redis gets refunds after the client has its response
 my $patience = 10 * SlidewinNginx::patience();
 
 sub becomes {
     my ($uri, $wanted, $text) = @_;
     my $left;
 
-    # what was not given back once is not waited for again
+    # a refund that was missing once is not waited for again
     SlidewinNginx::until_true(sub {
         return ($left = left($uri)) eq $wanted;
     }, $patience) or $patience = 0;
@@ -98,7 +98,7 @@ sub well {
 for my $order (qw(last first)) {
     ok(well($_), "$order: all is well for $_") for @modes;
 
-    # a fallback that is used up by others, while all is well
+    # a fallback that others have used up, while Redis is healthy
     slow();
     my $used = $nginx->client;
     $used->get("/alone_full?k=$order-full");
@@ -130,7 +130,7 @@ for my $order (qw(last first)) {
 
     unlink "$dir/slow";
 
-    # it may have counted what it was asked, and was not asked again
+    # the second may have counted the check, and was not asked again
     for my $mode (@modes) {
         ok(well($mode), "... $mode: it answers in time again");
 

@@ -1,5 +1,5 @@
-# A Redis that is not there: when nginx starts, or from one moment to the next,
-# with checks under way.
+# A Redis that is down when nginx starts, or goes down at once with checks in
+# flight.
 
 use strict;
 use warnings;
@@ -12,8 +12,8 @@ sub slowest {
     return (sort { $b <=> $a } SlidewinFaults::latencies(@_))[0];
 }
 
-# crowd NAME, CLIENT: fifty requests of one client at once in each mode,
-# by whatever on_error says
+# crowd NAME, CLIENT: fifty requests of one client at once in each mode;
+# on_error decides
 sub crowd {
     my ($faults, $clients, $name, $client) = @_;
     my @all;
@@ -49,7 +49,7 @@ for my $workers (1, 2) {
         url => $redis->url, workers => $workers, redis => 'timeout=20s');
     my $nginx = $faults->nginx;
 
-    # refused: nobody waits, and the log does not fill
+    # connection refused: no request waits, and the log does not fill
 
     ok($nginx->logged(qr/slidewin redis "127.0.0.1:\d+" cannot be reached: /),
        "$name, down at start: it is in the log");
@@ -80,14 +80,15 @@ for my $workers (1, 2) {
     is($faults->log_lines(qr/is back/), $workers, '... with one line of each');
     $faults->remember_workers;
 
-    # killed with commands on their way: it is stopped, so that they are
+    # killed with commands in flight: it is stopped first, so that there are
+    # some
 
     for my $round (1, 2) {
         my $client = SlidewinFaults::fresh();
         my @more = map { $nginx->clients(20) } @SlidewinFaults::MODES;
         my $lost = $faults->log_lines(qr/is lost: /);
 
-        # each worker comes back in its own time
+        # each worker reconnects in its own time
         ok(SlidewinNginx::until_true(sub {
             !grep { $_->get('/well_local?k=w')->{header}{'x-source'}
                     ne 'redis' } @more;
@@ -132,7 +133,7 @@ for my $workers (1, 2) {
         $faults->recovers("$name, after a kill");
     }
 
-    # restarted between two requests: nobody notices but the count
+    # restarted between two requests: only the counts are lost
 
     my $client = SlidewinFaults::fresh();
 

@@ -1,5 +1,5 @@
 # A Redis that does not answer, or not in time: a request waits for the timeout
-# once, those after it do not, and an answer that is late decides nothing.
+# once, later ones do not, and a late reply decides nothing.
 
 use strict;
 use warnings;
@@ -14,7 +14,7 @@ my %told = (
     closed => '503 ERROR_REJECTED fail_closed',
 );
 
-# Frozen, with fifty requests on their way and many after them.
+# Frozen, with fifty requests in flight and many after them.
 
 my $timeout = 1000;
 
@@ -77,7 +77,7 @@ for my $workers (1, 2) {
            '... but it does');
     }
 
-    # a request or two an instant, while it is frozen for longer
+    # a request or two at a time, while it is frozen for longer
 
     $redis->signal('STOP');
 
@@ -102,7 +102,7 @@ for my $workers (1, 2) {
     $redis->remove;
 }
 
-# Before the timeout and after it, on a connection for each on_error.
+# Shorter and longer than the timeout, on a connection for each on_error.
 
 sub after {
     my ($seconds) = @_;
@@ -119,7 +119,7 @@ sub after {
 my $fake = SlidewinFake->start(modes => {
     before => after(0.5),
     late => after(4),
-    # says nothing more on this connection, but takes others
+    # is silent on this connection, but accepts others
     half_open => sub { $_[0]->mute },
 });
 
@@ -134,7 +134,7 @@ my %client = map {
     $_ => { map { $_ => $nginx->client } qw(first overdue next) }
 } @modes;
 
-# of each on_error at the same time
+# one of each on_error at the same time
 sub request {
     my ($name, $key) = @_;
 
@@ -157,8 +157,8 @@ sub ask {
     return answers('first');
 }
 
-# the same, and nothing else is asked, such as the time, which would be heard:
-# it has been asked just before; how often it took, and the answers
+# the same, and no other command is sent, such as TIME, whose reply would
+# arrive: it was sent just before. Returns how often it took, and the answers
 sub ask_alone {
     my ($key) = @_;
     my (%answers, $tries);
@@ -206,7 +206,7 @@ for my $mode (@modes) {
 ok($faults->redis_answers, 'the next ones are answered');
 is($fake->accepts - $accepts, 3, '... on new connections');
 
-# it has counted one of the two, though it was not heard
+# it has counted one of the two, though its reply did not arrive
 my @after = map { { ask('before') } } 1, 2;
 
 is(join(', ', map { SlidewinFaults::summary($_) } $after[0]{$_}, $after[1]{$_}),
@@ -215,7 +215,7 @@ is(join(', ', map { SlidewinFaults::summary($_) } $after[0]{$_}, $after[1]{$_}),
 is($fake->checks('late'), 3 * $tries,
    '... and what was late is not asked again');
 
-# Half open: gone without a word.
+# Half open: the peer is gone without closing.
 
 my (undef, %gone) = ask_alone('half_open');
 
@@ -230,7 +230,7 @@ ok($faults->redis_answers, '... and Redis is asked again');
 is($fake->accepts - $accepts, 3, '... on new connections');
 $faults->decides('... and decides');
 
-# one that is idle is looked at by the kernel: its keepalive timer runs
+# the kernel watches an idle connection: its keepalive timer runs
 
 my $port = sprintf '%04X', $fake->port;
 
@@ -240,7 +240,7 @@ ok(scalar(grep {
 } split /\n/, SlidewinNginx::slurp('/proc/net/tcp')),
    'an idle connection is kept under watch');
 
-# Late on a connection that is kept, because others were answered on it.
+# Late on a connection that is kept, because other checks were answered on it.
 
 my ($first, $overdue, $next) = map { SlidewinFaults::fresh() } 1 .. 3;
 

@@ -1,5 +1,5 @@
-# An answer that comes in pieces is waited for, and one that never ends is given
-# up at the timeout.
+# A reply that comes in pieces is waited for; one that never ends is given up at
+# the timeout.
 
 use strict;
 use warnings;
@@ -10,7 +10,7 @@ use Test::More;
 
 my $timeout = 150;
 
-# the client's name says how much of the answer it gets
+# the client's name says how much of the reply it gets
 my %modes = map {
     my $n = $_;
     ("first$n" => sub {
@@ -65,7 +65,7 @@ my %told = (
 my (%other, @early);
 my $n = 0;
 
-# as long as it is for all of them: the first of a client
+# the same length for all: that of the first request of a client
 $faults->get('/closed?k=' . SlidewinFaults::fresh());
 my $length = $fake->stats->{length};
 

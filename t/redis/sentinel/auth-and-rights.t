@@ -1,5 +1,5 @@
-# Sentinels have users and passwords of their own; what these and those of the
-# master must be allowed, and what is said if they are not.
+# Sentinels have users and passwords of their own; which permissions those and
+# the ones of the master need, and what is logged if they are missing.
 
 use strict;
 use warnings;
@@ -43,7 +43,7 @@ sub allow {
 
     $said eq 'OK' or die "ACL SETUSER: $said\n";
 
-    # as though all had just come
+    # closes the connections of the user, as if nginx had just started
     $group->ask($server, 'CLIENT', 'KILL', 'USER', $user);
 
     return;
@@ -94,7 +94,7 @@ for (['a user', "sentinel_user=guard sentinel_password_file=$dir/guard"],
 }
 
 
-# None, or a wrong one.
+# No password, or a wrong one.
 
 for (['no password', '', 'NOAUTH Authentication required\.'],
      ['a wrong password', "sentinel_password_file=$dir/wrong",
@@ -115,7 +115,7 @@ for (['no password', '', 'NOAUTH Authentication required\.'],
 }
 
 
-# Nothing of what they may can be left out.
+# None of the permissions can be left out.
 
 my $faults = start("sentinel_user=guard sentinel_password_file=$dir/guard");
 
@@ -134,7 +134,7 @@ for my $right (@guard) {
     ok($faults->redis_answers(20), '... but with it');
 }
 
-# A user who may not hear the news finds the master, and the log says so.
+# A user that may not subscribe finds the master, and the log says so.
 
 ok(!$faults->nginx->errors(qr/tells no news/), 'with all rights: no complaint');
 allow($sentinel, 'guard', 'gu4rd', @guard);

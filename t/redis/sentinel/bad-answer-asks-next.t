@@ -1,4 +1,5 @@
-# Sentinels that are asleep, or say what makes no sense: the next one is asked.
+# Sentinels that do not answer, or whose answers make no sense: the next one is
+# asked.
 
 use strict;
 use warnings;
@@ -11,7 +12,7 @@ use Test::More;
 
 my $master = SlidewinRedis->start;
 
-# an answer to what a sentinel is asked
+# replies to the commands of the module
 sub says {
     my ($answer) = @_;
 

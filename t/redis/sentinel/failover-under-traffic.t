@@ -1,5 +1,5 @@
-# Sentinels say where the master is. It dies under traffic, or is replaced by
-# hand: every request is accounted for, and the new master decides.
+# Sentinels name the master. It dies under traffic, or is replaced by hand:
+# every request is answered, and the new master decides.
 
 use strict;
 use warnings;
@@ -25,13 +25,13 @@ sub connections {
 }
 
 
-# what every answer must be, whatever happens
+# every answer must be one of these
 my %sound = map { $_ => 1 } '200 PASSED redis', '429 REJECTED redis retry',
     '200 PASSED fallback', '429 REJECTED fallback retry',
     '200 ERROR_PASSED fail_open', '503 ERROR_REJECTED fail_closed';
 
-# Asks from several processes for as long as the code takes; what they were
-# told, counted.
+# Makes requests from several processes while the code runs; returns the
+# answers, counted.
 sub traffic {
     my ($code) = @_;
     my @results = $nginx->together(sub {
@@ -66,7 +66,7 @@ sub traffic {
 }
 
 
-# It is found.
+# The master is found.
 
 my $first = $group->master;
 
@@ -83,7 +83,7 @@ is(scalar($nginx->errors(qr/slidewin redis/)), 0, '... without a word');
 $faults->remember_workers;
 
 
-# It is replaced by hand. All that was counted is known to the new one.
+# It is replaced by hand. The new one has all counts.
 
 $faults->ask('closed', 'kept', 1);
 ok($group->replicated, 'counted, and replicated');
@@ -112,7 +112,7 @@ ok(SlidewinNginx::until_true(sub { connections($first) == 0 },
 ok($group->agreed, '... it is a replica now');
 
 
-# It is killed under traffic, and a sentinel is frozen, the one who was asked.
+# It is killed under traffic, and the sentinel that nginx has asked is frozen.
 
 $faults->ask('closed', 'safe', 1);
 ok($group->replicated, 'counted, and replicated');
@@ -147,7 +147,7 @@ like(join('', $nginx->errors(qr/slidewin redis/)),
      '... and who is back');
 
 
-# The one that was killed returns, and takes itself for a master at first.
+# The killed server returns, and takes itself for a master at first.
 
 ok($second->run, 'it returns');
 SlidewinNginx::nap(2);

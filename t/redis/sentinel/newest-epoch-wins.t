@@ -1,5 +1,5 @@
-# Sentinels that differ, because some are cut off with a master that was
-# replaced: the newest configuration is believed, whoever is asked first.
+# Sentinels differ, because some are cut off together with a master that was
+# replaced: the newest epoch is believed, whichever is asked first.
 
 use strict;
 use warnings;
@@ -12,7 +12,7 @@ use Test::More;
 my $patience = 10 * SlidewinNginx::patience();
 my $dead = SlidewinRedis::free_port();
 
-# both say that they are masters
+# both servers say that they are masters
 my $old = SlidewinRedis->start;
 my $new = SlidewinRedis->start;
 my $replica = SlidewinRedis->start(
@@ -22,8 +22,8 @@ sub bulk { return SlidewinFake::bulk($_[0]) }
 
 sub texts { return '*' . @_ . "\r\n" . join '', map { bulk($_) } @_ }
 
-# A sentinel that names this master, of this epoch; undef: it does not tell.
-# The code says when it has news.
+# A sentinel that names this master, with this epoch; undef: it does not tell.
+# The code says when it publishes a switch.
 sub names {
     my ($master, $epoch, $news) = @_;
 
@@ -69,7 +69,7 @@ my %modes = (
         uc $_[1][0] eq 'PING' and $_[0]->send("+PONG\r\n");
         return 1;
     } },
-    # it has switched, and says so as soon as it is listened to
+    # it has switched, and publishes that on subscription
     switched => names($new, 2, sub {
         $_[0]{said}++
             or $_[0]->send(texts('message', '+switch-master',
@@ -77,7 +77,7 @@ my %modes = (
     }),
     # a promotion that never comes
     hopes => names($old, 1, sub { $_[0]{said}++ or $_[0]->send($promotion) }),
-    # what hiredis would not understand
+    # messages that make no sense
     babbles => names($old, 1, sub {
         $_[0]{said}++
             or $_[0]->send("*3\r\n:1\r\n:2\r\n:3\r\n*0\r\n+what\r\n"
@@ -137,7 +137,7 @@ for (['one of three is behind', '0 3', qw(behind new new)],
 }
 
 
-# It is silent from the start: it is not waited for in vain.
+# One is silent from the start: it is not waited for.
 
 my $nginx = start('timeout=20s connect_timeout=2s', qw(silent behind));
 
@@ -146,7 +146,7 @@ is(join(' ', $nginx->status('/t?k=k' . ++$n, 3)), '200 200 429',
 $nginx->stop(name => 'one of two is silent');
 
 
-# One of three learns of another master: it is followed, and not left again.
+# One of three learns of another master: that is followed, and not left again.
 
 $nginx = start('timeout=20s connect_timeout=20s', qw(behind behind behind));
 is(join(' ', $nginx->status('/t?k=k' . ++$n, 3)), '200 200 429',
@@ -166,7 +166,7 @@ is(scalar(() = $nginx->errors(qr/ is at .* now/)), 1, '... it moved once');
 $nginx->stop(name => 'one learns of another');
 
 
-# A replica that is to be the master, and is not: nothing changes.
+# A replica that is announced as master, and is none: nothing changes.
 
 for (['a promotion that never comes', 'hopes'],
      ['news without sense', 'babbles'])

@@ -1,5 +1,5 @@
-# Sentinels that are gone or mistaken: as long as one of them knows the master
-# it is found, and a connection that is there needs none.
+# Sentinels are down or wrong: as long as one of them knows the master it is
+# found, and an established connection needs none.
 
 use strict;
 use warnings;
@@ -19,7 +19,7 @@ my $other = SlidewinRedis->start;
 my $replica = SlidewinRedis->start(
     args => ['--replicaof', '127.0.0.1 ' . $master->port]);
 
-# A sentinel that says what its mode is called for; it counts nothing.
+# A sentinel that replies as its mode is called; it is no store.
 sub says {
     my ($answer) = @_;
 
@@ -80,7 +80,7 @@ sub finds {
 }
 
 
-# One or two are not there.
+# One or two are down.
 
 for (['the first is down', $dead, @guards[1, 2]],
      ['two are down', $dead, $dead, $guards[2]],
@@ -97,8 +97,9 @@ for (['the first is down', $dead, @guards[1, 2]],
 }
 
 
-# One is mistaken, and names a replica, or one that is gone: most are not. If
-# there are two of them, what the first says is tried, and said to be wrong.
+# One is wrong, and names a replica, or a server that is down: the majority is
+# right. If two are wrong, the server that the first names is tried, and the log
+# says that it is wrong.
 
 for my $mode (qw(mistaken late)) {
     set($mode, $guards[0]);
@@ -117,7 +118,7 @@ for my $mode (qw(mistaken late)) {
     $faults->ends_clean("$mode, one of two");
 }
 
-# All are, and then they are not.
+# All are wrong, and later right.
 
 set('mistaken', @guards);
 my $faults = start(\@guards);
@@ -148,7 +149,7 @@ finds($faults, 'now they know it');
 $faults->ends_clean('now they know it');
 
 
-# None is there.
+# All are down.
 
 $faults = start([$dead, $dead, $dead]);
 $faults->fails('no sentinel');
@@ -163,7 +164,7 @@ $faults->client->close;
 $faults->nginx->stop(name => 'no sentinel');
 
 
-# All go while the master is there: it is not disturbed. They return, and name
+# All go down while the master is up: it is not disturbed. They return, and name
 # another: that is followed, though the first one still answers.
 
 my %ports = map { $_ => $guards[$_]->port } 0 .. 2;
@@ -195,7 +196,7 @@ is(scalar($faults->nginx->errors(qr/"mymaster at.*(?:is lost|cannot be)/)), 0,
 $faults->ends_clean('another');
 
 
-# What they name is a name.
+# They name the master by a host name.
 
 my $dns = SlidewinDNS->start;
 my $env = { LD_PRELOAD => SlidewinPreload::library('names'),

@@ -1,5 +1,6 @@
-# A master that is replaced while it is well: what it is told from then on is
-# lost, so that it is left when the new one is, not when the sentinels are done.
+# A healthy master is replaced: what is written to it from then on is lost.
+# nginx leaves it when the new master is ready, not when the sentinels have
+# finished.
 
 use strict;
 use warnings;
@@ -32,7 +33,7 @@ sub connections {
            split /^/, $group->ask($server, 'CLIENT', 'LIST') // '';
 }
 
-# traffic from before to after, at a pace
+# steady traffic from before to after
 my @told = $nginx->together(sub {
     my ($n) = @_;
 

@@ -1,5 +1,5 @@
-# rediss-sentinel://: the sentinels and whoever they name are spoken to with TLS
-# and nothing else, and must be who they say.
+# rediss-sentinel://: nginx speaks only TLS with the sentinels and the servers
+# that they name, and verifies their certificates.
 
 use strict;
 use warnings;
@@ -38,7 +38,7 @@ ok($faults->redis_answers(30), '... which is followed');
 $faults->decides('replaced');
 $faults->ends_clean('found');
 
-# An authority that did not sign them, and no TLS.
+# An authority that did not sign them, and a server without TLS.
 
 for (['of somebody else', $group->url, "ssl_ca=$other",
       qr/its certificate is refused, /],

@@ -1,5 +1,5 @@
-# TLS to Redis beside nginx's own, in one worker: what goes wrong with one is
-# nothing to the other.
+# TLS to Redis and nginx's own TLS in one worker: errors of one do not affect
+# the other.
 
 use strict;
 use warnings;
@@ -24,8 +24,8 @@ my $port = SlidewinRedis::free_port();
 my $upstream = SlidewinRedis::free_port();
 my $time = 'timeout=5s connect_timeout=10s';
 
-# a Redis that is well, one whose certificate is refused again and again, and a
-# site that is TLS on both sides
+# a healthy Redis, one whose certificate is refused again and again, and a site
+# with TLS to its clients and to its upstream
 my $faults = SlidewinFaults->start(
     url => $redis->url, redis => "ssl_ca=$ca $time",
     http => "slidewin_redis @{[$bad->url]} name=bad ssl_ca=$ca $time;
@@ -81,7 +81,7 @@ while ($rounds < 10 || SlidewinNginx::now() < $end) {
     is(curl("--resolve localhost:$port:127.0.0.1", @uris), '200 200 200 200',
        "$name: nginx serves TLS");
 
-    # clients that cannot, or do not want to
+    # clients whose handshake fails, or that give it up
     s_client('-tls1_1', '-cipher', 'ALL:@SECLEVEL=0');
     s_client('-verify_return_error', '-CAfile', $certs->pem('self'));
     my $plain = IO::Socket::INET->new("127.0.0.1:$port");
@@ -101,8 +101,8 @@ $faults->client->close;
 $nginx->stop;
 
 
-# A write fails, and why is to be read: that is of Redis, and not of the site
-# that answers next.
+# A write to Redis fails, and the error queue of OpenSSL has the reason: that
+# must not be taken for an error of the site that is served next.
 {
     my $spoil = $certs->dir . '/spoil';
 

@@ -1,6 +1,6 @@
-# TLS to Redis: counts as without, known by name or by address, with a
-# certificate of ours if that is wanted; and all that a Redis may do to us, it
-# may do with TLS.
+# TLS to Redis: counts as without, verified by name or by address, with a client
+# certificate if required; and restarts, kills and stops have the same effect as
+# without TLS.
 
 use strict;
 use warnings;
@@ -49,7 +49,7 @@ sub decides {
 sub at { my ($host, $of) = @_; return "rediss://$host:" . $of->port }
 
 
-# Who it is.
+# Which certificate is accepted.
 
 my $proxy = SlidewinProxy->start($redis->port);
 
@@ -90,7 +90,7 @@ for my $version ('TLSv1.2', 'TLSv1.3') {
 
 $redis->command('CONFIG', 'SET', 'tls-protocols', '');
 
-# the system's authorities: here there is one
+# the authorities of the system: here there is one
 
 {
     local $ENV{SSL_CERT_FILE} = $ca;
@@ -118,7 +118,7 @@ if ($six) {
 }
 
 
-# A hundred at once, in two workers.
+# A hundred at once, on two workers.
 
 my $faults = SlidewinFaults->start(
     url => $redis->url, redis => "ssl_ca=$ca $time", workers => 2,
@@ -147,7 +147,7 @@ $faults->client->close;
 $nginx->stop(name => 'a hundred');
 
 
-# Restarted, killed with checks under way, stopped, idle: as without TLS.
+# Restarted, killed with checks in flight, stopped, idle: as without TLS.
 
 $faults = SlidewinFaults->start(
     url => $redis->url, redis => "ssl_ca=$ca timeout=2s connect_timeout=5s");

@@ -1,6 +1,6 @@
-# A reload reads again what slidewin_redis names: the authority, our own
-# certificate, the password. Of a file that cannot be used the old workers know
-# nothing, and go on.
+# A reload reads the files of slidewin_redis again: the authority, the client
+# certificate, the password. If one cannot be used, the reload fails and the old
+# workers go on.
 
 use strict;
 use warnings;
@@ -35,7 +35,7 @@ sub put {
 
 sub slurp { return SlidewinNginx::slurp("$dir/$_[0]") }
 
-# what the configuration names
+# the files that the configuration names
 sub install {
     my ($age) = @_;
 
@@ -128,7 +128,7 @@ $nginx->reload;
 decides('another password, a reload');
 
 
-# Another authority, for Redis and for us.
+# Another authority, for Redis and for nginx.
 
 $redis->remove;
 $redis = SlidewinRedis->start(
@@ -143,8 +143,8 @@ ok($nginx->logged(qr/cannot be reached: its certificate is refused/),
 ok(becomes('fallback'), 'another authority: on_error decides');
 put('ca', slurp('new_ca.pem'));
 
-# Redis says so and closes what we write to: whoever writes first is told only
-# that, and each worker says once what it was told
+# Redis sends an alert and closes: a worker that writes first only learns that
+# it is closed, and each worker logs once what it has learned
 
 ok(SlidewinNginx::until_true(sub {
     $nginx->reload;
@@ -159,7 +159,7 @@ $nginx->reload;
 decides('two authorities in a file');
 
 
-# What cannot be used.
+# Files that cannot be used.
 
 for (['cert', "nothing\n", 'ssl_cert'],
      ['key', slurp('old_edge.key'), 'ssl_key'],

@@ -1,5 +1,5 @@
-# What TLS says for itself is not for us: new keys may come while nobody waits
-# for an answer. What is for us, and was not asked for, ends the connection.
+# TLS records without data are handled by OpenSSL: new keys may come while no
+# reply is pending. Data without a pending check ends the connection.
 
 use strict;
 use warnings;
@@ -22,9 +22,9 @@ $certs->certificate('redis', by => 'ca', for => 'IP:127.0.0.1');
 my $redis = SlidewinRedis->start;
 my $port = SlidewinRedis::free_port();
 
-# TLS by openssl's own server, which takes what is typed: a line that begins
-# with K is an order to change the keys. It goes on to a real Redis. What is
-# written to $orders is typed as well.
+# TLS by openssl s_server, which reads commands from its standard input: a line
+# that begins with K changes the keys. Its data goes on to a real Redis. What
+# the suite writes to $orders goes to the standard input as well.
 
 pipe my $asked, my $orders or die "pipe: $!";
 my $bridge = fork // die "fork: $!";
@@ -56,7 +56,7 @@ sub bridge {
         if (vec $read, fileno $asked, 1) {
             sysread $asked, my $typed, 4096 or last;
             syswrite $in, $typed;
-            # not to be read together with what is no order
+            # so that it is not read together with data
             SlidewinNginx::nap(0.5);
         }
 
@@ -78,7 +78,7 @@ sub bridge {
     kill 'KILL', $pid;
 }
 
-# the next whole one, without what openssl says of itself in between
+# the next whole command, without openssl's own messages in between
 sub command {
     my ($text) = @_;
 

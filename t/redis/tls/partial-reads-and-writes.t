@@ -1,5 +1,5 @@
-# TLS in pieces: byte by byte, and through a way that has no room for what is to
-# be sent. Nothing is lost, and nothing waits for what does not come.
+# TLS in pieces: byte by byte, and over a connection without room for what is to
+# be sent. Nothing is lost, and nothing waits for ever.
 
 use strict;
 use warnings;
@@ -22,7 +22,7 @@ my $limits = join '', map {
 } 1 .. 12;
 my $apply = join '', map { "slidewin zone=z$_;\n" } 1 .. 12;
 
-# a timeout nobody is to wait for
+# a timeout that no request is to wait for
 sub start {
     my ($proxy) = @_;
 
@@ -44,7 +44,7 @@ sub tally {
 }
 
 
-# Byte by byte, both ways, the handshake included.
+# Byte by byte in both directions, the handshake included.
 
 for my $version ('TLSv1.2', 'TLSv1.3') {
     $redis->command('CONFIG', 'SET', 'tls-protocols', $version);
@@ -70,9 +70,9 @@ for my $version ('TLSv1.2', 'TLSv1.3') {
 $redis->command('CONFIG', 'SET', 'tls-protocols', '');
 
 
-# More to be sent than there is room for. An answer stops in the middle before
-# that: hiredis has then had to wait for something to read, and must not take
-# the lack of room for the same.
+# More to send than there is room for. Before that, a reply stops in the middle:
+# hiredis has then waited for something to read, and must not take the lack of
+# room for the same.
 
 my $n = 200;
 my $proxy = SlidewinProxy->start($redis->port);
@@ -97,7 +97,7 @@ my $up = $proxy->stats->{up};
 $proxy->up(most => 0);
 $clients[$_]->request("/big?k=$_") for 1 .. $n;
 
-# all of them are known to nginx when one that comes later is answered
+# all of them have reached nginx when a later request is answered
 is($nginx->get('/free')->{status}, 200, "$n more checks, and no room");
 SlidewinNginx::nap(0.3);
 is($proxy->stats->{up}, $up, '... nothing passes');

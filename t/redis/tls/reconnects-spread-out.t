@@ -1,5 +1,5 @@
-# Two hundred connections with TLS lose their server at the same time: they
-# come back one after the other, and with the sessions they had.
+# Two hundred TLS connections lose their server at the same time: they reconnect
+# one after the other, and resume their sessions.
 
 use strict;
 use warnings;
@@ -38,7 +38,7 @@ my $nginx = SlidewinNginx->start(
 
 my %seen;
 
-# what came since the last time, when there are that many handshakes
+# the handshakes since the last time, when there are that many
 sub came {
     my ($n) = @_;
 
@@ -61,7 +61,7 @@ sub spread {
     return 1000 * ($at[int(0.9 * @at)] - $at[int(0.1 * @at)]);
 }
 
-# connections of Redis, which know that they are greeted
+# connections in Redis that have completed the handshake
 sub greeted {
     return SlidewinNginx::until_true(sub {
         $all == grep { / cmd=time / } split /^/,
@@ -102,7 +102,7 @@ $nginx->stop;
 $tls->stop;
 
 
-# Chance is in the first attempt, too, which is for requests to wait for.
+# The first attempt, for which requests may wait, has a random delay as well.
 
 my $fake = SlidewinFake->start;
 
@@ -127,8 +127,8 @@ is(join(' ', %told), "200 $cuts", '... and every request was decided');
 $nginx->stop(name => 'cut again and again');
 
 
-# One that stays away for long is asked for less and less: each time after half
-# of five seconds at least.
+# A server that stays down for long is tried less and less: with pauses of at
+# least half of five seconds.
 
 my $clock = SlidewinPreload->monotonic;
 
@@ -145,7 +145,8 @@ $nginx = SlidewinNginx->start(
 my $client = $nginx->client;
 my $offset = 0;
 
-# so many seconds of the worker's, half of one at a time; how many attempts
+# so many seconds of the worker's time, half a second at a time; how many
+# attempts
 sub attempts {
     my ($seconds) = @_;
     my $before = $fake->accepts;

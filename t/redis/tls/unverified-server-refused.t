@@ -1,6 +1,6 @@
-# A Redis that cannot show who it is, or cannot speak TLS well enough, is not
-# spoken to: one line says why, on_error decides, and nothing is said to it that
-# others could read.
+# nginx does not talk to a Redis that cannot prove its identity, or whose TLS is
+# too old: one line says why, on_error decides, and nothing is sent that others
+# could read.
 
 use strict;
 use warnings;
@@ -28,7 +28,7 @@ $certs->certificate('address', by => 'ca', for => 'IP:127.0.0.2');
 $certs->certificate('edge', by => 'ca');
 $certs->certificate('impostor', by => 'other');
 
-# how it is to be known, besides by ssl_ca=
+# how the server is verified, besides ssl_ca=
 my $time = 'timeout=2s connect_timeout=5s';
 my $secret = 'edge:s3cret@';
 
@@ -104,7 +104,8 @@ for (['expired', 'expired', qr/certificate has expired$/m],
 }
 
 
-# Our own: none, where it is asked for, and one of somebody else.
+# The client certificate: none where one is required, and one of another
+# authority.
 
 my $redis = redis('good', '--tls-auth-clients', 'yes', '--tls-ca-cert-file',
                   $ca);
@@ -118,7 +119,7 @@ refuses('a certificate of ours that Redis does not know',
 $redis->remove;
 
 
-# One that is too old.
+# A protocol version that is too old.
 
 my $conf = $certs->dir . '/openssl.cnf';
 
@@ -140,7 +141,7 @@ for my $version ('TLSv1', 'TLSv1.1') {
         env => { OPENSSL_CONF => $conf },
         tls => [@{$certs->server('good')}, '--tls-protocols', $version]);
 
-    # whatever the machine would put up with
+    # whatever the system's configuration would allow
     local $ENV{OPENSSL_CONF} = $conf;
 
     refuses("only $version", port => $redis->port,
@@ -149,8 +150,8 @@ for my $version ('TLSv1', 'TLSv1.1') {
 }
 
 
-# One that does not speak TLS at all, says something else first, is silent, or
-# ends the connection.
+# A server that does not speak TLS at all, sends something else first, is
+# silent, or closes the connection.
 
 $redis = SlidewinRedis->start;
 refuses('plain text', port => $redis->port, time => 'connect_timeout=500ms',
@@ -175,7 +176,7 @@ refuses('an end at once', port => $fake->port,
 $fake->stop;
 
 
-# The other way round: TLS is there, and plain text is spoken.
+# The other way round: the server has TLS, and nginx is configured without.
 
 $redis = redis('good');
 my $faults = SlidewinFaults->start(
