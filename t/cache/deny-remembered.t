@@ -298,7 +298,8 @@ for my $algorithm (@algorithms) {
 
     # the limit has room again by a change that this edge does not see
     $redis->command('DEL', "sw:{$k}:both");
-    is(told(get("/both?k=$k")), '429 deny_cache', 'nobody said so here');
+    is(told(get("/both?k=$k")), '429 deny_cache',
+       'a change elsewhere is not seen');
     $redis->command('FLUSHALL');
     is(told(get("/both/reset?k=" . fresh())), '200 redis', 'another is reset');
     is(told(get("/both?k=$k")), '429 deny_cache', '... and this one is not');

@@ -73,7 +73,7 @@ for (1 .. 10) {
     $nginx->reload(http => http("rate=${limit}r/40d lease=50%"));
 }
 
-cmp_ok(scalar(@left), '>', $n / 2, '... with units that nobody hands back');
+cmp_ok(scalar(@left), '>', $n / 2, '... with units that are not refunded');
 is(scalar($nginx->errors(qr/zone "one" is full/)), 0, '... in a zone with room');
 
 # rejected clients, so many that the zone has room for them only without the

@@ -203,7 +203,7 @@ RateLimit-Policy: "d";q=5;w=60, "e";q=5;w=60, "f";q=1000;w=3600, "g";q=1;w=86400
 
 
 
-=== TEST 7: a zone that nobody uses
+=== TEST 7: a zone that is not used
 --- http_config
     slidewin_zone $remote_addr zone=a:32k rate=1r/h;
     slidewin_headers ietf legacy;

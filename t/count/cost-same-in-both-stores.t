@@ -168,7 +168,7 @@ for my $algorithm (@algorithms) {
     my $name = "redis_$algorithm";
 
     $redis->command('FLUSHALL');
-    walk($name, 'peek', 'at a client nobody has seen',
+    walk($name, 'peek', 'at a new client',
          '/usage' => '200 PASSED 20', '/search?depth=none' => '200 PASSED 20');
     is($redis->command('DBSIZE'), 0, "$name: a peek writes no key");
 

@@ -267,7 +267,7 @@ qr/\[(?:error|debug)\] .*invalid cost "" for slidewin zone "log", it must be a w
 
 
 
-=== TEST 17: a dry run of it rejects nobody
+=== TEST 17: a dry run of it rejects none
 --- config
     location /t { slidewin zone=log cost=$arg_cost dry_run; empty_gif; }
 --- request eval

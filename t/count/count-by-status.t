@@ -87,9 +87,9 @@ my @cases = (
      'again?s=401', 401, 1],
     ['... for the other status as well', 'count=200', 'again?s=401', 401, 0],
 
-    ['nobody is there', 'count=401', 'gone', 502, 0],
+    ['the upstream is down', 'count=401', 'gone', 502, 0],
     ['502 is listed', 'count=5xx', 'gone', 502, 1],
-    ['nobody answers', 'count=401', 'slow', 504, 0],
+    ['the upstream does not answer', 'count=401', 'slow', 504, 0],
     ['504 is listed', 'count=504', 'slow', 504, 1],
 
     ['parts of a page are not the page', 'count=401', 'parts', 200, 0],
@@ -309,7 +309,7 @@ END
            '401 200 403 401 200 403 401', '... five bad ones among good ones');
         is(SlidewinCount::left($nginx, $algorithm, $key), 0, '... cost five');
         is(join(' ', map { $nginx->status("$uri$_") } 401, 200),
-           '429 429', '... then nobody comes through');
+           '429 429', '... then none passes');
         is(SlidewinCount::left($nginx, $algorithm, $key), 0,
            '... which changes nothing');
         is($nginx->get("/login_$algorithm?k=other$key&s=200")->{status}, 200,
@@ -380,7 +380,7 @@ END
         is(join(' ', $nginx->status("${uri}200", 7)),
            join(' ', (200) x 7), "$name, $algorithm: dry run, good ones");
         is(join(' ', $nginx->status("${uri}401", 7)),
-           join(' ', (401) x 7), '... bad ones, nobody is rejected');
+           join(' ', (401) x 7), '... bad ones, none is rejected');
         is($nginx->get("${uri}200")->{header}{'x-status'},
            'REJECTED_DRY_RUN', '... but for show');
         is(SlidewinCount::left($nginx, $algorithm, $key), 0,
@@ -410,7 +410,7 @@ END
     # without a key nothing is counted
 
     is(join(' ', $nginx->status('/login_log?s=401', 2 * $limit)),
-       join(' ', (401) x (2 * $limit)), "$name: without a key nobody counts");
+       join(' ', (401) x (2 * $limit)), "$name: without a key none counts");
 
     # on one connection, one after the other and pipelined
 

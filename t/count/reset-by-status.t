@@ -125,7 +125,7 @@ for my $place (SlidewinCount::stores()) {
         is(join(' ', $nginx->status("/login_$algorithm?k=$key&s=401", 6)),
            '401 401 401 401 401 429', '... and it is counted again');
         is(join(' ', $nginx->status("/login_$algorithm?k=$key&s=200", 2)),
-           '429 429', '... to the end, where nobody is let through');
+           '429 429', '... to the end, where none passes');
         is($left->(), '0 3', '... to be forgiven');
     }
 
@@ -194,7 +194,7 @@ for my $place (SlidewinCount::stores()) {
     is($ask->('dry', 200), '200 then 5', '... and forgives');
 
     is($nginx->get('/login_log?s=200')->{status}, 200,
-       "$name: nobody is forgiven nothing");
+       "$name: no client, nothing to clear");
 
     # requests in progress are cleared as well, and refund nothing of what is
     # counted later

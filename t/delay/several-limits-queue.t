@@ -110,7 +110,7 @@ sub held {
     my $bits = '';
 
     vec($bits, fileno $app, 1) = 1;
-    select $bits, undef, undef, 10 * $patience or die "nobody asks\n";
+    select $bits, undef, undef, 10 * $patience or die "no request came\n";
 
     my $call = $app->accept;
     sysread $call, my $request, 65536;

@@ -340,7 +340,7 @@ for my $store (@stores) {
     $k = fresh();
     is(join(', ', map { status($nginx->get("/$store/dry?k=$k")) } 1 .. 3),
        '200 PASSED, 200 REJECTED_DRY_RUN, 200 REJECTED_DRY_RUN',
-       "$store: a dry run delays nobody");
+       "$store: a dry run delays none");
 }
 
 

@@ -40,7 +40,7 @@ is(status('198.51.100.2'), 200, 'its neighbour is another');
 is(status('192.0.2.77', '198.51.100.1'), 429,
    'a claim in front of it changes nothing');
 is(status('198.51.100.1', '198.51.100.3'), 200,
-   'and does not make another of anybody');
+   'and does not make another client');
 
 # an IPv6 network of a home
 
@@ -62,7 +62,7 @@ my @forged = map {
 } 1 .. 210;
 
 is(SlidewinNginx::tally(@forged), '200 x200, 429 x10',
-   'whoever comes past the CDN is not believed');
+   'a client that bypasses the CDN is not believed');
 is($nginx->ask(3, '/')->{status}, 200, '... and is one among others');
 
 $nginx->stop;

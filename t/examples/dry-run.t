@@ -30,7 +30,7 @@ sub logged {
     return $text;
 }
 
-is($nginx->tallied(1, 130, '/page'), '200 x130', 'nobody is rejected');
+is($nginx->tallied(1, 130, '/page'), '200 x130', 'no request is rejected');
 
 # A line stands for its own request and for those it says were left out; the
 # last line comes when the client has been quiet for a while.

@@ -86,7 +86,7 @@ my $text = curl(1, '-X', 'POST');
 like($text, qr{^HTTP/2 200 }, 'a rejection is an answer of gRPC');
 like($text, qr{^content-type: application/grpc\r$}m, '... by its type');
 like($text, qr{^grpc-status: 8\r$}m, '... with its status');
-like($text, qr{^cache-control: no-store\r$}m, '... for nobody else');
+like($text, qr{^cache-control: no-store\r$}m, '... not to be stored');
 like($text, qr{\r\n\r\n\z}, '... and has no body');
 
 my $empty = $nginx->root . '/empty';

@@ -85,7 +85,7 @@ is((grep { ($_->{headers}{'retry-after'} // '') =~ /^3[56]\d\d$/ } @r), 3,
 
 
 
-=== one that waits holds nobody up
+=== one that waits holds up no other
 --- http_config
 slidewin_test_store never silent;
 slidewin_zone $remote_addr zone=one:1m rate=5r/h store=never;

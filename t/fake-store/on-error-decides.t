@@ -208,7 +208,7 @@ Retry-After:
 
 
 
-=== on trial a closed policy refuses nobody
+=== a dry run with on_error=closed rejects none
 --- http_config eval: $::Closed[1]
 --- user_files eval: $::UserFiles
 --- config eval
@@ -219,7 +219,7 @@ is(summary(get('/file')), '200 | REJECTED_DRY_RUN fail_closed one | - | - | -',
 
 
 
-=== on trial the fallback counts and refuses nobody
+=== a dry run with the fallback counts and rejects none
 --- http_config eval: $::Half[1]
 --- user_files eval: $::UserFiles
 --- config eval

@@ -161,7 +161,7 @@ is($fake->checks - $before, 2048, '... and is not asked for');
 $fake->mode('well');
 $fake->release;
 is(told(@clients), '200 x2048, 503 x256',
-   '... it is refused, and nobody else, on_error=open');
+   '... it alone is rejected, on_error=open');
 unlike(lines(), qr/ is (?:lost|not asked)| failed/, '... for Redis is well');
 is($nginx->get('/open?k=next')->{header}{'x-source'}, 'redis',
    '... and is asked');
@@ -192,7 +192,7 @@ $fake->release;
 SlidewinNginx::nap($timeout / 2 + 0.5);
 kill 'CONT', $worker;
 is(told(@clients), '200 x3072', '... and the rest, when the worker goes on');
-is(lines(), '', '... for nobody else was late');
+is(lines(), '', '... as no other was late');
 $nginx->stop;
 
 

@@ -248,7 +248,7 @@ for my $offset (120, 118, 0, -2, -120, 0) {
 }
 
 free(@subjects);
-is(join("\n", splice @bad), '', 'nobody is locked out');
+is(join("\n", splice @bad), '', 'no client is locked out');
 
 for my $algorithm (@algorithms) {
     my ($asked, $passed) = @{$total{$algorithm}};

@@ -245,7 +245,7 @@ for (['no zone at all', "slidewin_redis $there;"],
     $nginx->get('/free');
     $nginx->reload;
     $nginx->get('/free');
-    ok(!called(0.3), "a Redis nobody uses is not called: $name");
+    ok(!called(0.3), "an unused Redis is not contacted: $name");
     is(scalar($nginx->errors(qr/slidewin redis/)), 0, '... nor spoken of');
     $nginx->stop(name => $name);
 }
@@ -330,6 +330,6 @@ END
     unlike($said, qr/\[(?:warn|error|crit|alert|emerg)\]/, '... has no complaint');
 }
 
-ok(!called(0.3), '... and calls nobody');
+ok(!called(0.3), '... and contacts no server');
 
 done_testing();

@@ -149,9 +149,9 @@ sub test_untouched {
         my $changes = changes();
 
         is(take($now, { %$claim, cost => 0 }), '10', "$engine: $algorithm, "
-           . 'a peek at nobody');
+           . 'a peek at a new client');
         is(take($now, { %$claim, cost => 4 }), '00', "$engine: $algorithm, "
-           . 'too much for anybody');
+           . 'a cost above the limit');
         give_back($now, 'k', $claim->{policy}, 1, $now);
         is($redis->command('EXISTS', 'k'), 0, "$engine: $algorithm, no key");
 

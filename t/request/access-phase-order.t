@@ -314,4 +314,4 @@ for (1 .. 2) {
 }
 
 is(get('/up')->{status}, 429, 'rejected');
-ok(!$up->called(0.2), 'nobody was asked');
+ok(!$up->called(0.2), 'no upstream was asked');

@@ -155,7 +155,7 @@ for my $protocol ('http', 'http2') {
     ($status, $fields) = ask("/never?k=never$protocol", $protocol);
 
     is("$status " . values_of($fields, 'Retry-After'), '429 ',
-       "$protocol: what can never pass has no Retry-After of anybody");
+       "$protocol: what can never pass has no Retry-After at all");
 }
 
 my ($status, $fields) = ask('/closed?k=closed');

@@ -186,7 +186,7 @@ __DATA__
 
 
 
-=== TEST 12: with a bad cost and a bad rate, which nobody looks at
+=== TEST 12: with a bad cost and a bad rate, which are not evaluated
 --- http_config
     slidewin_zone $remote_addr zone=rate:1m rate=$arg_r;
 --- config

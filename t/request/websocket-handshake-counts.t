@@ -12,7 +12,7 @@ run_tests();
 
 __DATA__
 
-=== one that passes becomes a tunnel, one that is rejected reaches nobody
+=== one that passes becomes a tunnel, one that is rejected reaches no upstream
 --- http_config
 slidewin_zone $remote_addr zone=one:1m rate=1r/h algorithm=log;
 --- config

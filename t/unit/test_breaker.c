@@ -147,7 +147,7 @@ opens(void)
     tap_ok(sw_breaker_failure(&breaker, 1000, 7) == 1
            && breaker.failures == SW_BREAKER_FAILURES,
            "opens: at the %dth in a row, and says so", SW_BREAKER_FAILURES);
-    tap_ok(!sw_breaker_allows(&breaker, 1000), "open: nobody asks");
+    tap_ok(!sw_breaker_allows(&breaker, 1000), "open: no check is sent");
     tap_ok(!sw_breaker_allows(&breaker, 1000 + SW_PAUSE_MIN / 2 - 1),
            "open: nor before the least pause is over");
     tap_ok(sw_breaker_allows(&breaker, 1000 + SW_PAUSE_MIN),

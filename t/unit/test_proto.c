@@ -730,7 +730,7 @@ refused(const answer_t *a, size_t n, int64_t value)
 }
 
 
-/* nobody is let in beyond the limit, or told to wait for what is no time */
+/* no reply admits beyond the limit, or gives a time that is none */
 
 static int
 sound(const answer_t *a, const sw_proto_taken_t *taken,

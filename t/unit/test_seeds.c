@@ -124,7 +124,7 @@ expiry(const sw_rule_t *rule)
            && client_admits(&user, NOW + v.retry, 1)
            && client_admits(&user, NOW + v.reset, 5)
            && v.reset <= 2 * rule->window,
-           "%s: what has expired blocks nobody", name);
+           "%s: what has expired blocks no request", name);
 
     client_free(&user);
 }

@@ -105,7 +105,7 @@ owners(void)
     sw_slots_t  slots;
 
     sw_slots_clear(&slots);
-    tap_ok(sw_slots_left(&slots) == SW_SLOTS, "nobody has a slot");
+    tap_ok(sw_slots_left(&slots) == SW_SLOTS, "no node has a slot");
 
     tap_ok(sw_slots_set(&slots, 0, 5460, 0) == SW_OK, "a range from 0");
     tap_ok(sw_slots_set(&slots, 16383, 16383, 1) == SW_OK, "the last slot");
@@ -130,7 +130,7 @@ owners(void)
            "numbers beyond all slots");
 
     tap_ok(sw_slots_set(&slots, 5461, 16382, 3) == SW_OK
-           && sw_slots_left(&slots) == 0, "all are somebody's");
+           && sw_slots_left(&slots) == 0, "all slots have a node");
 }
 
 

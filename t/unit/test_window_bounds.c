@@ -208,7 +208,7 @@ strict_every_n(void)
 
 
 /*
- * Whoever leaves no room unused has L units in the N + 1 slices that count,
+ * A client that uses all room has L units in the N + 1 slices that count,
  * at the end of any of them.  So N + 1 whole windows, which are N times N + 1
  * slices, have N * L: L * N / (N + 1) a window, and no slice may be missed.
  * In ms, no stretch as long as a unit can be held for has less than L.

@@ -25,7 +25,7 @@ static const property_t  properties[] = {
     { clock_back_admits_no_more,
       "a clock that steps back admits no more", SW_COUNTER },
     { clock_far_back_locks_nobody_out,
-      "a clock that steps back locks nobody out for longer than a full state",
+      "a clock that steps back locks none out for longer than a full state",
       SW_COUNTER },
     { carry_forgets_nothing,
       "another rule carries what was used, another algorithm its limit",

@@ -86,7 +86,7 @@ for my $zone (qw(one off)) {
 # a check that was admitted says nothing about the next
 {
     my ($said) = turn('/two?k=free');
-    is($said, '200 x2, 429 x9', 'who was admitted speaks for nobody else');
+    is($said, '200 x2, 429 x9', 'an admission is not shared');
 }
 
 # The request that prefetches need not be the first of a batch: one that is read

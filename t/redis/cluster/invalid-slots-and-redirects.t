@@ -11,7 +11,7 @@ use SlidewinRedis;
 use Test::More;
 
 my $patience = SlidewinNginx::patience();
-my $nobody = SlidewinRedis::free_port();
+my $dead = SlidewinRedis::free_port();
 
 sub bulk { return SlidewinFake::bulk($_[0]) }
 
@@ -69,10 +69,11 @@ my @bad = (
                            range(5, 9, node('127.0.0.1', 2)))],
     ['good, then bad', array(range(0, 16382, node('127.0.0.1', 1)),
                              number(1))],
-    ['a node nobody knows', array(range(0, 16383, node('?', 1)))],
-    ['a name nobody knows', array(range(0, 16383, node('nowhere', 1)))],
+    ['an unknown node', array(range(0, 16383, node('?', 1)))],
+    ['a name that does not resolve',
+     array(range(0, 16383, node('nowhere', 1)))],
     ['a node that is away', array(range(0, 16383,
-                                        node('127.0.0.1', $nobody)))],
+                                        node('127.0.0.1', $dead)))],
     ['too deep', "*1\r\n" x 8 . ":1\r\n"],
     ['too much', "*2147483647\r\n"],
     ['not Redis', "HTTP/1.1 400 Bad Request\r\n\r\n"],
@@ -96,7 +97,7 @@ my @good = (
                                       bulk('hostname'), bulk('x')));
         return array(map {
             range(@$_, array(bulk(''), number($port), @more),
-                  array(bulk('127.0.0.1'), number($nobody), @more))
+                  array(bulk('127.0.0.1'), number($dead), @more))
         } [0, 8191], [8192, 16383]);
     }],
 );
@@ -153,7 +154,7 @@ my $fake = SlidewinFake->start(mode => 'cases', modes => {
     } },
     circle => moved('MOVED 1 127.0.0.1:PORT'),
     ask => moved('ASK 1 127.0.0.1:PORT'),
-    away => moved("MOVED 1 127.0.0.1:$nobody"),
+    away => moved("MOVED 1 127.0.0.1:$dead"),
     unknown => moved('MOVED 1 nowhere:1'),
     question => moved('MOVED 1 ?:1'),
     text => moved('MOVED to somewhere else'),
@@ -295,8 +296,9 @@ sub well {
 ok(well(), 'redirects: decided by Redis');
 
 for (['circle', 6, 'in circles'], ['ask', 6, 'ASK in circles'],
-     ['away', 1, 'to nobody'], ['unknown', 1, 'to a name nobody knows'],
-     ['question', 1, 'to nobody knows where'], ['text', 1, 'bad text'],
+     ['away', 1, 'to a dead node'],
+     ['unknown', 1, 'to a name that does not resolve'],
+     ['question', 1, 'to an unknown node'], ['text', 1, 'bad text'],
      ['short', 1, 'too short'], ['slot', 1, 'slot 16384'],
      ['cross', 1, 'CROSSSLOT'], ['down', 1, 'CLUSTERDOWN'])
 {
@@ -392,7 +394,7 @@ $_->close for @crowd, @second;
 # When all nodes with slots are down, those of the URL are asked again.
 
 is(told('/leads?k=led'), '200 redis', 'the other node is asked as before');
-is($other->checks('led'), 2, '... because nobody says otherwise');
+is($other->checks('led'), 2, '... as no node says otherwise');
 $other->stop;
 ok(SlidewinNginx::until_true(sub { told('/leads?k=led') eq '200 redis' },
                              20 * $patience),

@@ -411,7 +411,7 @@ for (['a', 'b'], ['b', 'a']) {
     $client->close;
     $nginx->stop(signal => 'TERM', name => 'TERM');
     is(SlidewinNginx::tally(map { $_->answer->{status} } @clients), '0 x4',
-       '... and nobody is answered');
+       '... and no request is answered');
     $fake{$_}->mode('well') for qw(a b);
     start($there eq 'b' ? '30s' : '2s');
 }

@@ -61,10 +61,10 @@ sub decided {
 my ($one, $two, $three) = $cluster->masters;
 my ($replica) = $cluster->replicas;
 my @keys = map { ($cluster->clients_of($_, 3)) } $one, $two, $three;
-my $nobody = '127.0.0.1:' . SlidewinRedis::free_port();
+my $dead = '127.0.0.1:' . SlidewinRedis::free_port();
 
 for (['a replica', $cluster->url($replica)],
-     ['one of three', "redis-cluster://$nobody,$nobody,"
+     ['one of three', "redis-cluster://$dead,$dead,"
                       . SlidewinCluster::address($two)],
      ['a name', 'redis-cluster://localhost:' . $two->port])
 {
@@ -100,13 +100,13 @@ $nginx->stop(name => 'no cluster');
 $alone->remove;
 
 $nginx = SlidewinNginx->start(
-    %conf, http => http("redis-cluster://$nobody",
+    %conf, http => http("redis-cluster://$dead",
                         'timeout=20s connect_timeout=5s'));
-ok($nginx->logged(qr/slidewin redis "\Q$nobody\E" cannot be reached/),
-   'nobody there: the log says so');
+ok($nginx->logged(qr/slidewin redis "\Q$dead\E" cannot be reached/),
+   'no server: the log says so');
 is(told($nginx->get('/closed?k=nobody')), '503 fail_closed',
-   '... and nobody waits');
-$nginx->stop(name => 'nobody');
+   '... and no request waits');
+$nginx->stop(name => 'no server');
 
 
 # A master is killed under traffic.

@@ -56,7 +56,7 @@ cmp_ok($to->calls('asking'), '>', 2, '... and asked for at the other node');
 $nginx->stop(name => 'verified');
 
 $nginx = start("ssl_ca=$other");
-is(tally($nginx->get('/log?k=1')), '503 x1', 'an authority nobody knows');
+is(tally($nginx->get('/log?k=1')), '503 x1', 'an unknown authority');
 ok($nginx->logged(qr/slidewin redis "127\.0\.0\.1:\d+" cannot be reached: its certificate is refused/),
    '... and the log says so');
 $nginx->stop(name => 'refused');

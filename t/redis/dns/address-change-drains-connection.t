@@ -72,7 +72,7 @@ SlidewinNginx::nap(0.5);
 ok(!$asked->answered, 'what was asked is waited for');
 is(scalar(grep { $_->answered } @late), 0,
    '... and so do those who came later');
-is($redis->command('DBSIZE'), 0, '... nobody is asked twice');
+is($redis->command('DBSIZE'), 0, '... no check is sent twice');
 
 $fake->release;
 is(SlidewinFaults::summary($asked->answer), '200 PASSED redis',

@@ -35,7 +35,7 @@ sub within {
 
     $code->();
     cmp_ok(SlidewinNginx::now() - $since, '<',
-           $seconds * SlidewinNginx::patience(), "$name: nobody waits for it");
+           $seconds * SlidewinNginx::patience(), "$name: no request waits");
 
     return;
 }

@@ -54,7 +54,7 @@ for (['for an hour', 3600, '', 1], ['for this once', 0, '', 3],
            '... and the name server once');
     }
 
-    is($faults->log_lines(qr/is no longer at/), 0, '... nobody moves');
+    is($faults->log_lines(qr/is no longer at/), 0, '... no connection moves');
     $faults->ends_clean($name);
 }
 

@@ -129,7 +129,7 @@ for my $asking (0, 1) {
     cmp_ok($fake->accepts - $accepts, '<=',
            8 + 2 * (SlidewinNginx::now() - $start),
            'a connection ended as soon as it is made: there are few'
-           . ($asking ? ' for those who ask' : ' if nobody asks'));
+           . ($asking ? ' with requests' : ' without requests'));
     cmp_ok($fake->accepts - $accepts, '>=', 3, '... but there are some');
     is($faults->log_lines(qr/is lost: /), 1, '... one line says so');
 
@@ -187,12 +187,12 @@ $nginx = $faults->nginx;
 $faults->remember_workers;
 
 ok($nginx->logged(qr/cannot be reached: Connection refused/),
-   'nobody listens: it is in the log');
+   'no server listens: it is in the log');
 
 my $start = SlidewinNginx::now();
 
-$faults->fails('nobody listens');
-cmp_ok(SlidewinNginx::now() - $start, '<', 5, '... and nobody waits');
+$faults->fails('no server listens');
+cmp_ok(SlidewinNginx::now() - $start, '<', 5, '... and no request waits');
 SlidewinNginx::nap(1);
 is($faults->log_lines(qr/./), 1, '... and that line is all');
 $faults->ends_clean('refused');

@@ -141,7 +141,7 @@ for my $algorithm (@algorithms) {
     cmp_ok($redis->calls('eval'), '>', 0, 'the script was brought along');
 }
 
-is(scalar $nginx->errors(qr/NOSCRIPT/), 0, 'nobody complains');
+is(scalar $nginx->errors(qr/NOSCRIPT/), 0, 'the log has no NOSCRIPT');
 
 
 # FLUSHALL: the counts start anew, and that is all.

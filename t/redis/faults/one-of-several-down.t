@@ -82,7 +82,7 @@ for (['frozen', sub { $redis{a}->signal('STOP') },
     is(join(', ', map { peers($_) } qw(b c)), "$peers{b}, $peers{c}",
        '... over the connections they had');
     is(scalar($nginx->errors(qr/slidewin redis "127\.0\.0\.1:(?:@{[join '|', map { $_->port } @redis{qw(b c)}]})"/)),
-       0, '... which nobody speaks of');
+       0, '... about which nothing is logged');
 
     $mends->();
     ok(becomes('a', 1), '... until it is well again');

@@ -66,7 +66,7 @@ for my $workers (1, 2) {
     }
 
     is_deeply(\%told, { '200 x2, 429 x48' => $rounds },
-              "$name: scripts flushed 200 times cost nobody anything");
+              "$name: scripts flushed 200 times change no outcome");
     is($faults->log_lines(qr/./), 0, '... and are nothing to log');
     my ($before) = $redis->calls('evalsha');
     $faults->decides($name);

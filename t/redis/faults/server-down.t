@@ -62,7 +62,7 @@ for my $workers (1, 2) {
 
     $faults->fails("$name, down at start");
     my @answers = crowd($faults, \@clients, "$name, down at start", 'start');
-    cmp_ok(slowest(@answers), '<', 10000, '... and nobody waits');
+    cmp_ok(slowest(@answers), '<', 10000, '... and no request waits');
 
     SlidewinNginx::nap(0.5);
     is($faults->log_lines(qr/cannot be reached: Connection refused/), $workers,

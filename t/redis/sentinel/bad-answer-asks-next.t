@@ -78,7 +78,7 @@ for my $name (sort keys %bad) {
     is($faults->ask('closed', SlidewinFaults::fresh()), $SlidewinFaults::DECIDED,
        '... which decides');
     is(scalar($faults->nginx->errors(qr/\[error\] .*sentinels of/)), 0,
-       '... and nobody is told');
+       '... and nothing is logged');
     $faults->ends_clean($name);
 }
 

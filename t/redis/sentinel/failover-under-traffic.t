@@ -75,7 +75,7 @@ is(SlidewinNginx::until_true(sub { connections($first) == 2 },
                              10 * SlidewinNginx::patience()), 1,
    '... by both workers');
 is(join(' ', map { connections($_) } grep { $_ != $first } $group->nodes),
-   '0 0', '... and nobody goes to a replica');
+   '0 0', '... and no worker connects to a replica');
 $faults->decides('found');
 is(join(' ', $group->ask($first, 'INFO', 'keyspace') =~ /^(db\d+):/mg), 'db3',
    '... in the database of the URL');
@@ -151,7 +151,7 @@ like(join('', $nginx->errors(qr/slidewin redis/)),
 
 ok($second->run, 'it returns');
 SlidewinNginx::nap(2);
-is(connections($second), 0, '... and nobody goes there');
+is(connections($second), 0, '... and no worker connects to it');
 $faults->decides('it has returned');
 ok(SlidewinNginx::until_true(sub { connections($third) == 2 },
                              10 * SlidewinNginx::patience()),

@@ -92,7 +92,7 @@ for (['the first is down', $dead, @guards[1, 2]],
 
     finds($faults, $name);
     is(scalar($faults->nginx->errors(qr/sentinels of mymaster/)), 0,
-       '... and nobody is told');
+       '... and nothing is logged');
     $faults->ends_clean($name);
 }
 

@@ -40,7 +40,7 @@ $faults->ends_clean('found');
 
 # An authority that did not sign them, and a server without TLS.
 
-for (['of somebody else', $group->url, "ssl_ca=$other",
+for (['another authority', $group->url, "ssl_ca=$other",
       qr/its certificate is refused, /],
      ['no TLS', $group->url =~ s/^rediss/redis/r, '', qr/./])
 {

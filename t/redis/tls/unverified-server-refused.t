@@ -82,7 +82,7 @@ my $failed = qr/cannot be reached: TLS failed, /;
 
 for (['expired', 'expired', qr/certificate has expired$/m],
      ['self-signed', 'self', qr/self[- ]signed certificate$/m],
-     ['of an authority nobody knows', 'stranger',
+     ['of an unknown authority', 'stranger',
       qr/unable to (?:get local issuer|verify the first) certificate$/m],
      ['with another name', 'name', qr/hostname mismatch$/m,
       host => 'localhost'],
