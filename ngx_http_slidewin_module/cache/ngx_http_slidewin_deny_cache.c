@@ -4,8 +4,8 @@
 
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_deny_cache.h"
+#include "ngx_http_slidewin_memo.h"
 #include "ngx_http_slidewin_snapshot.h"
-#include "ngx_http_slidewin_zone.h"
 
 
 /* costs of a client that are remembered together; fills the slab's 256 bytes */
@@ -26,11 +26,11 @@ typedef struct {
 
 
 typedef struct {
-    ngx_http_slidewin_memo_t     memo;
-    sw_rule_t                    rule;
-    ngx_http_slidewin_echo_t     echo;
-    int64_t                      next_look;  /* not before, ms */
-    ngx_http_slidewin_refusal_t  refusals[NGX_HTTP_SLIDEWIN_DENIAL_COSTS];
+    ngx_http_slidewin_memo_t      memo;
+    sw_rule_t                     rule;
+    ngx_http_slidewin_snapshot_t  echo;
+    int64_t                       next_look; /* not before, ms */
+    ngx_http_slidewin_refusal_t   refusals[NGX_HTTP_SLIDEWIN_DENIAL_COSTS];
 } ngx_http_slidewin_denial_t;
 
 
@@ -40,7 +40,7 @@ static void ngx_http_slidewin_deny_cache_tell(
 static int64_t ngx_http_slidewin_deny_cache_due(
     ngx_http_slidewin_denial_t *denial, int64_t cost);
 static ngx_http_slidewin_denial_t *ngx_http_slidewin_deny_cache_open(
-    ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_claim_t *claim,
+    ngx_http_slidewin_zone_op_t *op, ngx_http_slidewin_claim_t *claim,
     int64_t now);
 static ngx_http_slidewin_refusal_t *ngx_http_slidewin_deny_cache_slot(
     ngx_http_slidewin_denial_t *denial, int64_t cost);
@@ -56,7 +56,7 @@ ngx_http_slidewin_deny_cache_lookup(ngx_http_slidewin_claim_t *claim)
 {
     int64_t                       now;
     ngx_uint_t                    found;
-    ngx_http_slidewin_visit_t     visit;
+    ngx_http_slidewin_zone_op_t   op;
     ngx_http_slidewin_denial_t   *denial;
     ngx_http_slidewin_refusal_t  *refusal;
 
@@ -68,14 +68,14 @@ ngx_http_slidewin_deny_cache_lookup(ngx_http_slidewin_claim_t *claim)
 
     found = 0;
 
-    ngx_http_slidewin_zone_open_key(&visit, claim->zone, &claim->key,
-                                    NGX_HTTP_SLIDEWIN_DENIAL);
-    ngx_http_slidewin_zone_lock(&visit);
+    ngx_http_slidewin_zone_op_init_key(&op, claim->zone, &claim->key,
+                                    NGX_HTTP_SLIDEWIN_NODE_DENY);
+    ngx_http_slidewin_zone_lock(&op);
 
-    denial = ngx_http_slidewin_memo_lookup(&visit);
+    denial = ngx_http_slidewin_memo_lookup(&op);
 
     if (denial
-        && ngx_http_slidewin_same_rule(&denial->rule, &claim->rule))
+        && ngx_http_slidewin_memo_same_rule(&denial->rule, &claim->rule))
     {
         refusal = ngx_http_slidewin_deny_cache_slot(denial, claim->cost);
 
@@ -87,8 +87,8 @@ ngx_http_slidewin_deny_cache_lookup(ngx_http_slidewin_claim_t *claim)
         }
     }
 
-    ngx_http_slidewin_zone_unlock(&visit);
-    ngx_http_slidewin_zone_report(&visit, ngx_cycle->log);
+    ngx_http_slidewin_zone_unlock(&op);
+    ngx_http_slidewin_zone_finish(&op, ngx_cycle->log);
 
     return found;
 }
@@ -105,18 +105,18 @@ ngx_http_slidewin_deny_cache_known(ngx_http_slidewin_claim_t *claim,
 {
     int64_t                       now;
     ngx_uint_t                    known;
-    ngx_http_slidewin_visit_t     visit;
+    ngx_http_slidewin_zone_op_t   op;
     ngx_http_slidewin_denial_t   *denial;
     ngx_http_slidewin_refusal_t  *refusal;
 
     now = ngx_http_slidewin_clock_ms();
     known = 0;
 
-    ngx_http_slidewin_zone_open_key(&visit, claim->zone, &claim->key,
-                                    NGX_HTTP_SLIDEWIN_DENIAL);
-    ngx_http_slidewin_zone_lock(&visit);
+    ngx_http_slidewin_zone_op_init_key(&op, claim->zone, &claim->key,
+                                    NGX_HTTP_SLIDEWIN_NODE_DENY);
+    ngx_http_slidewin_zone_lock(&op);
 
-    denial = ngx_http_slidewin_deny_cache_open(&visit, claim, now);
+    denial = ngx_http_slidewin_deny_cache_open(&op, claim, now);
 
     if (denial) {
         refusal = ngx_http_slidewin_deny_cache_slot(denial, claim->cost);
@@ -132,14 +132,14 @@ ngx_http_slidewin_deny_cache_known(ngx_http_slidewin_claim_t *claim,
         } else {
             denial->next_look = now + pause;
 
-            ngx_http_slidewin_zone_keep(&visit, &denial->memo,
+            ngx_http_slidewin_memo_keep_until(&op, &denial->memo,
                                         ngx_max(denial->memo.until,
                                                 denial->next_look));
         }
     }
 
-    ngx_http_slidewin_zone_unlock(&visit);
-    ngx_http_slidewin_zone_report(&visit, ngx_cycle->log);
+    ngx_http_slidewin_zone_unlock(&op);
+    ngx_http_slidewin_zone_finish(&op, ngx_cycle->log);
 
     return known;
 }
@@ -186,24 +186,26 @@ ngx_http_slidewin_deny_cache_due(ngx_http_slidewin_denial_t *denial,
 
 
 static ngx_http_slidewin_denial_t *
-ngx_http_slidewin_deny_cache_open(ngx_http_slidewin_visit_t *visit,
+ngx_http_slidewin_deny_cache_open(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_claim_t *claim, int64_t now)
 {
     ngx_http_slidewin_denial_t  *denial;
 
-    denial = ngx_http_slidewin_memo_lookup(visit);
+    denial = ngx_http_slidewin_memo_lookup(op);
 
     if (denial == NULL) {
-        denial = ngx_http_slidewin_memo_insert(visit,
+        denial = ngx_http_slidewin_zone_insert_memo(op,
                                           sizeof(ngx_http_slidewin_denial_t),
                                           now);
     }
 
     /* of another rate nothing is known but when it may be looked at */
 
-    if (denial && !ngx_http_slidewin_same_rule(&denial->rule, &claim->rule)) {
+    if (denial
+        && !ngx_http_slidewin_memo_same_rule(&denial->rule, &claim->rule))
+    {
         ngx_memzero(denial->refusals, sizeof(denial->refusals));
-        ngx_memzero(&denial->echo, sizeof(ngx_http_slidewin_echo_t));
+        ngx_memzero(&denial->echo, sizeof(ngx_http_slidewin_snapshot_t));
         denial->rule = claim->rule;
     }
 
@@ -216,7 +218,7 @@ ngx_http_slidewin_deny_cache_insert(ngx_http_slidewin_claim_t *claim,
     int64_t asked, int64_t most)
 {
     int64_t                       now;
-    ngx_http_slidewin_visit_t     visit;
+    ngx_http_slidewin_zone_op_t   op;
     ngx_http_slidewin_denial_t   *denial;
     ngx_http_slidewin_refusal_t  *refusal;
 
@@ -226,15 +228,15 @@ ngx_http_slidewin_deny_cache_insert(ngx_http_slidewin_claim_t *claim,
 
     now = ngx_http_slidewin_clock_ms();
 
-    ngx_http_slidewin_zone_open_key(&visit, claim->zone, &claim->key,
-                                    NGX_HTTP_SLIDEWIN_DENIAL);
-    ngx_http_slidewin_zone_lock(&visit);
+    ngx_http_slidewin_zone_op_init_key(&op, claim->zone, &claim->key,
+                                    NGX_HTTP_SLIDEWIN_NODE_DENY);
+    ngx_http_slidewin_zone_lock(&op);
 
-    if (ngx_http_slidewin_memo_invalidated_since(&visit, asked)) {
+    if (ngx_http_slidewin_memo_invalidated_since(&op, asked)) {
         goto done;
     }
 
-    denial = ngx_http_slidewin_deny_cache_open(&visit, claim, now);
+    denial = ngx_http_slidewin_deny_cache_open(&op, claim, now);
 
     if (denial) {
         ngx_http_slidewin_snapshot_save(&denial->echo, &claim->verdict, now);
@@ -256,19 +258,19 @@ ngx_http_slidewin_deny_cache_insert(ngx_http_slidewin_claim_t *claim,
                              : ngx_min(asked / 1000 + claim->verdict.retry,
                                        now + most);
 
-        ngx_http_slidewin_zone_keep(&visit, &denial->memo,
+        ngx_http_slidewin_memo_keep_until(&op, &denial->memo,
                                     ngx_max(denial->memo.until,
                                             refusal->until));
 
         if (refusal->due) {
-            ngx_http_slidewin_memo_deny_until(&visit, refusal->until);
+            ngx_http_slidewin_memo_deny_until(&op, refusal->until);
         }
     }
 
 done:
 
-    ngx_http_slidewin_zone_unlock(&visit);
-    ngx_http_slidewin_zone_report(&visit, ngx_cycle->log);
+    ngx_http_slidewin_zone_unlock(&op);
+    ngx_http_slidewin_zone_finish(&op, ngx_cycle->log);
 }
 
 
@@ -276,17 +278,17 @@ ngx_uint_t
 ngx_http_slidewin_deny_cache_invalidated(ngx_http_slidewin_claim_t *claim,
     int64_t asked)
 {
-    ngx_uint_t                 outdated;
-    ngx_http_slidewin_visit_t  visit;
+    ngx_uint_t                   outdated;
+    ngx_http_slidewin_zone_op_t  op;
 
-    ngx_http_slidewin_zone_open_key(&visit, claim->zone, &claim->key,
-                                    NGX_HTTP_SLIDEWIN_DENIAL);
-    ngx_http_slidewin_zone_lock(&visit);
+    ngx_http_slidewin_zone_op_init_key(&op, claim->zone, &claim->key,
+                                    NGX_HTTP_SLIDEWIN_NODE_DENY);
+    ngx_http_slidewin_zone_lock(&op);
 
-    outdated = ngx_http_slidewin_memo_invalidated_since(&visit, asked);
+    outdated = ngx_http_slidewin_memo_invalidated_since(&op, asked);
 
-    ngx_http_slidewin_zone_unlock(&visit);
-    ngx_http_slidewin_zone_report(&visit, ngx_cycle->log);
+    ngx_http_slidewin_zone_unlock(&op);
+    ngx_http_slidewin_zone_finish(&op, ngx_cycle->log);
 
     return outdated;
 }
@@ -322,21 +324,21 @@ ngx_http_slidewin_deny_cache_slot(ngx_http_slidewin_denial_t *denial,
 void
 ngx_http_slidewin_deny_cache_invalidate(ngx_http_slidewin_claim_t *claim)
 {
-    ngx_http_slidewin_visit_t    visit;
-    ngx_http_slidewin_denial_t  *denial;
+    ngx_http_slidewin_zone_op_t   op;
+    ngx_http_slidewin_denial_t   *denial;
 
-    ngx_http_slidewin_zone_open_key(&visit, claim->zone, &claim->key,
-                                    NGX_HTTP_SLIDEWIN_DENIAL);
-    ngx_http_slidewin_zone_lock(&visit);
+    ngx_http_slidewin_zone_op_init_key(&op, claim->zone, &claim->key,
+                                    NGX_HTTP_SLIDEWIN_NODE_DENY);
+    ngx_http_slidewin_zone_lock(&op);
 
-    ngx_http_slidewin_memo_invalidate(&visit, ngx_http_slidewin_clock_us());
+    ngx_http_slidewin_memo_invalidate(&op, ngx_http_slidewin_clock_us());
 
-    denial = ngx_http_slidewin_memo_lookup(&visit);
+    denial = ngx_http_slidewin_memo_lookup(&op);
 
     if (denial) {
-        ngx_http_slidewin_memo_delete(&visit, &denial->memo);
+        ngx_http_slidewin_memo_delete(&op, &denial->memo);
     }
 
-    ngx_http_slidewin_zone_unlock(&visit);
-    ngx_http_slidewin_zone_report(&visit, ngx_cycle->log);
+    ngx_http_slidewin_zone_unlock(&op);
+    ngx_http_slidewin_zone_finish(&op, ngx_cycle->log);
 }

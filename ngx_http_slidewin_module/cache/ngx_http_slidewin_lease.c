@@ -7,9 +7,9 @@
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_deny_cache.h"
 #include "ngx_http_slidewin_lease.h"
+#include "ngx_http_slidewin_memo.h"
 #include "ngx_http_slidewin_refund.h"
 #include "ngx_http_slidewin_snapshot.h"
-#include "ngx_http_slidewin_zone.h"
 
 
 /* how long units may be held: a part of the window, at most, ms */
@@ -33,52 +33,52 @@
 /* the key follows: a store is to be told whose units come back */
 
 typedef struct {
-    ngx_http_slidewin_memo_t   memo;
-    sw_rule_t                  rule;
-    ngx_http_slidewin_echo_t   echo;
-    int64_t                    left;
-    int64_t                    used;
-    int64_t                    size;       /* 0: none was needed */
-    int64_t                    stamp;
-    int64_t                    ends;       /* ms; no size: was cleared */
-    int64_t                    asked;
-    int64_t                    asking;     /* until then somebody does */
-    uint16_t                   origin;     /* of the store */
-    uint16_t                   key_len;
-    u_char                     key[1];
+    ngx_http_slidewin_memo_t      memo;
+    sw_rule_t                     rule;
+    ngx_http_slidewin_snapshot_t  echo;
+    int64_t                       left;
+    int64_t                       used;
+    int64_t                       size;    /* 0: none was needed */
+    int64_t                       stamp;
+    int64_t                       ends;    /* ms; no size: was cleared */
+    int64_t                       asked;
+    int64_t                       asking;  /* until then somebody does */
+    uint16_t                      origin;  /* of the store */
+    uint16_t                      key_len;
+    u_char                        key[1];
 } ngx_http_slidewin_lease_t;
 
 
 /* what is left of a lease and goes back to the store */
 
 typedef struct {
-    ngx_http_slidewin_claim_t  claim;
-    ngx_http_slidewin_lost_t   lost;       /* if the zone has no room for it */
-    u_char                     key[NGX_HTTP_SLIDEWIN_LEASE_KEY_MAX];
+    ngx_http_slidewin_claim_t      claim;
+    ngx_http_slidewin_memo_copy_t  lost;
+    u_char                         key[NGX_HTTP_SLIDEWIN_LEASE_KEY_MAX];
 } ngx_http_slidewin_rest_t;
 
 
 static ngx_http_slidewin_lease_t *ngx_http_slidewin_lease_lock(
-    ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_claim_t *claim);
-static void ngx_http_slidewin_lease_unlock(ngx_http_slidewin_visit_t *visit);
+    ngx_http_slidewin_zone_op_t *op, ngx_http_slidewin_claim_t *claim);
+static void ngx_http_slidewin_lease_unlock(ngx_http_slidewin_zone_op_t *op);
 static ngx_uint_t ngx_http_slidewin_lease_matches(
     ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_store_t *store);
 static int64_t ngx_http_slidewin_lease_ttl(const sw_rule_t *rule);
-static void ngx_http_slidewin_lease_charge(ngx_http_slidewin_visit_t *visit,
+static void ngx_http_slidewin_lease_charge(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_claim_t *claim,
     int64_t now);
 static int64_t ngx_http_slidewin_lease_next_size(
     ngx_http_slidewin_lease_t *lease, int64_t cost, int64_t span, int64_t now);
-static void ngx_http_slidewin_lease_drain(ngx_http_slidewin_visit_t *visit,
+static void ngx_http_slidewin_lease_drain(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_rest_t *rest);
 static void ngx_http_slidewin_lease_refund(ngx_http_slidewin_claim_t *rest,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_store_t *store);
-static ngx_http_slidewin_lost_t *ngx_http_slidewin_lease_copy(
-    ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_memo_t *memo,
+static ngx_http_slidewin_memo_copy_t *ngx_http_slidewin_lease_on_evict(
+    ngx_http_slidewin_zone_op_t *op, ngx_http_slidewin_memo_t *memo,
     void *data);
-static void ngx_http_slidewin_lease_lost(ngx_http_slidewin_lost_t *lost,
+static void ngx_http_slidewin_lease_evicted(ngx_http_slidewin_memo_copy_t *lost,
     void *data);
 static void ngx_http_slidewin_lease_timer(ngx_event_t *ev);
 static ngx_uint_t ngx_http_slidewin_lease_expire(
@@ -89,11 +89,11 @@ ngx_uint_t
 ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_store_t *store, int64_t percent)
 {
-    int64_t                     now, span, most, wish;
-    ngx_uint_t                  taken;
-    ngx_http_slidewin_lease_t  *lease;
-    ngx_http_slidewin_rest_t    rest;
-    ngx_http_slidewin_visit_t   visit;
+    int64_t                       now, span, most, wish;
+    ngx_uint_t                    taken;
+    ngx_http_slidewin_lease_t    *lease;
+    ngx_http_slidewin_rest_t      rest;
+    ngx_http_slidewin_zone_op_t   op;
 
     span = ngx_http_slidewin_lease_ttl(&claim->rule);
 
@@ -105,7 +105,7 @@ ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
     taken = 0;
     rest.claim.cost = 0;
 
-    lease = ngx_http_slidewin_lease_lock(&visit, claim);
+    lease = ngx_http_slidewin_lease_lock(&op, claim);
 
     if (lease == NULL
         || !ngx_http_slidewin_lease_matches(lease, claim, store))
@@ -114,7 +114,7 @@ ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
     }
 
     if (now < lease->ends && claim->cost <= lease->left) {
-        ngx_http_slidewin_lease_charge(&visit, lease, claim, now);
+        ngx_http_slidewin_lease_charge(&op, lease, claim, now);
         taken = 1;
         goto done;
     }
@@ -135,12 +135,12 @@ ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
     /* the store hears of what is left before it is asked for more */
 
     if (wish || now >= lease->ends) {
-        ngx_http_slidewin_lease_drain(&visit, lease, store, &rest);
+        ngx_http_slidewin_lease_drain(&op, lease, store, &rest);
     }
 
 done:
 
-    ngx_http_slidewin_lease_unlock(&visit);
+    ngx_http_slidewin_lease_unlock(&op);
     ngx_http_slidewin_lease_refund(&rest.claim, claim, store);
 
     return taken;
@@ -148,7 +148,7 @@ done:
 
 
 static void
-ngx_http_slidewin_lease_charge(ngx_http_slidewin_visit_t *visit,
+ngx_http_slidewin_lease_charge(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_claim_t *claim,
     int64_t now)
 {
@@ -158,7 +158,7 @@ ngx_http_slidewin_lease_charge(ngx_http_slidewin_visit_t *visit,
     lease->used += claim->cost;
 
     if (lease->left == 0) {
-        ngx_http_slidewin_memo_unschedule(visit, &lease->memo);
+        ngx_http_slidewin_memo_unschedule(op, &lease->memo);
     }
 
     verdict = &claim->verdict;
@@ -204,10 +204,10 @@ void
 ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_store_t *store, int64_t asked)
 {
-    int64_t                     now, span;
-    ngx_http_slidewin_lease_t  *lease;
-    ngx_http_slidewin_rest_t    rest;
-    ngx_http_slidewin_visit_t   visit;
+    int64_t                       now, span;
+    ngx_http_slidewin_lease_t    *lease;
+    ngx_http_slidewin_rest_t      rest;
+    ngx_http_slidewin_zone_op_t   op;
 
     span = ngx_http_slidewin_lease_ttl(&claim->rule);
 
@@ -220,16 +220,16 @@ ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
 
     sw_verdict_complete(&claim->verdict, &claim->rule);
 
-    lease = ngx_http_slidewin_lease_lock(&visit, claim);
+    lease = ngx_http_slidewin_lease_lock(&op, claim);
 
     if (lease == NULL) {
-        lease = ngx_http_slidewin_memo_insert(&visit,
+        lease = ngx_http_slidewin_zone_insert_memo(&op,
                               offsetof(ngx_http_slidewin_lease_t, key)
                               + claim->key.len, now);
     }
 
     if (lease == NULL) {
-        ngx_http_slidewin_lease_unlock(&visit);
+        ngx_http_slidewin_lease_unlock(&op);
 
         /* no memory to keep them in */
 
@@ -258,7 +258,7 @@ ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
 
         /* what is left is from another time, and one at a time is enough */
 
-        ngx_http_slidewin_lease_drain(&visit, lease, store, &rest);
+        ngx_http_slidewin_lease_drain(&op, lease, store, &rest);
 
         lease->rule = claim->rule;
         lease->origin = store->origin;
@@ -278,7 +278,7 @@ ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
         lease->left = claim->prefetch;
 
         if (lease->left) {
-            ngx_http_slidewin_memo_schedule(&visit, &lease->memo);
+            ngx_http_slidewin_memo_schedule(&op, &lease->memo);
         }
 
     } else if (lease->size && now >= lease->ends + span) {
@@ -288,10 +288,10 @@ ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
 
     lease->asked = now;
 
-    ngx_http_slidewin_zone_keep(&visit, &lease->memo,
+    ngx_http_slidewin_memo_keep_until(&op, &lease->memo,
                                 ngx_max(now, lease->ends) + span);
 
-    ngx_http_slidewin_lease_unlock(&visit);
+    ngx_http_slidewin_lease_unlock(&op);
     ngx_http_slidewin_lease_refund(&rest.claim, claim, store);
 }
 
@@ -300,11 +300,11 @@ ngx_uint_t
 ngx_http_slidewin_lease_put_back(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_store_t *store)
 {
-    ngx_uint_t                  returned;
-    ngx_http_slidewin_lease_t  *lease;
-    ngx_http_slidewin_visit_t   visit;
+    ngx_uint_t                    returned;
+    ngx_http_slidewin_lease_t    *lease;
+    ngx_http_slidewin_zone_op_t   op;
 
-    lease = ngx_http_slidewin_lease_lock(&visit, claim);
+    lease = ngx_http_slidewin_lease_lock(&op, claim);
 
     returned = lease && lease->stamp == claim->verdict.stamp
                && lease->used >= claim->cost
@@ -316,11 +316,11 @@ ngx_http_slidewin_lease_put_back(ngx_http_slidewin_claim_t *claim,
         lease->left += claim->cost;
 
         if (lease->memo.queue.next == NULL) {
-            ngx_http_slidewin_memo_schedule(&visit, &lease->memo);
+            ngx_http_slidewin_memo_schedule(&op, &lease->memo);
         }
     }
 
-    ngx_http_slidewin_lease_unlock(&visit);
+    ngx_http_slidewin_lease_unlock(&op);
 
     return returned;
 }
@@ -331,14 +331,14 @@ ngx_http_slidewin_lease_put_back(ngx_http_slidewin_claim_t *claim,
 void
 ngx_http_slidewin_lease_forget(ngx_http_slidewin_claim_t *claim)
 {
-    ngx_http_slidewin_lease_t  *lease;
-    ngx_http_slidewin_visit_t   visit;
+    ngx_http_slidewin_lease_t    *lease;
+    ngx_http_slidewin_zone_op_t   op;
 
-    lease = ngx_http_slidewin_lease_lock(&visit, claim);
+    lease = ngx_http_slidewin_lease_lock(&op, claim);
 
     if (lease) {
         lease->left = 0;
-        ngx_http_slidewin_memo_unschedule(&visit, &lease->memo);
+        ngx_http_slidewin_memo_unschedule(&op, &lease->memo);
 
         lease->size = 0;
         lease->ends = ngx_http_slidewin_clock_ms();
@@ -346,27 +346,27 @@ ngx_http_slidewin_lease_forget(ngx_http_slidewin_claim_t *claim)
         lease->asking = 0;
     }
 
-    ngx_http_slidewin_lease_unlock(&visit);
+    ngx_http_slidewin_lease_unlock(&op);
 }
 
 
 static ngx_http_slidewin_lease_t *
-ngx_http_slidewin_lease_lock(ngx_http_slidewin_visit_t *visit,
+ngx_http_slidewin_lease_lock(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_claim_t *claim)
 {
-    ngx_http_slidewin_zone_open_key(visit, claim->zone, &claim->key,
-                                    NGX_HTTP_SLIDEWIN_LEASE);
-    ngx_http_slidewin_zone_lock(visit);
+    ngx_http_slidewin_zone_op_init_key(op, claim->zone, &claim->key,
+                                    NGX_HTTP_SLIDEWIN_NODE_LEASE);
+    ngx_http_slidewin_zone_lock(op);
 
-    return ngx_http_slidewin_memo_lookup(visit);
+    return ngx_http_slidewin_memo_lookup(op);
 }
 
 
 static void
-ngx_http_slidewin_lease_unlock(ngx_http_slidewin_visit_t *visit)
+ngx_http_slidewin_lease_unlock(ngx_http_slidewin_zone_op_t *op)
 {
-    ngx_http_slidewin_zone_unlock(visit);
-    ngx_http_slidewin_zone_report(visit, ngx_cycle->log);
+    ngx_http_slidewin_zone_unlock(op);
+    ngx_http_slidewin_zone_finish(op, ngx_cycle->log);
 }
 
 
@@ -377,7 +377,7 @@ ngx_http_slidewin_lease_matches(ngx_http_slidewin_lease_t *lease,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_store_t *store)
 {
     return lease->origin == store->origin
-           && ngx_http_slidewin_same_rule(&lease->rule, &claim->rule);
+           && ngx_http_slidewin_memo_same_rule(&lease->rule, &claim->rule);
 }
 
 
@@ -394,7 +394,7 @@ ngx_http_slidewin_lease_ttl(const sw_rule_t *rule)
 /* what another store has counted is not for this one to take back */
 
 static void
-ngx_http_slidewin_lease_drain(ngx_http_slidewin_visit_t *visit,
+ngx_http_slidewin_lease_drain(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_rest_t *rest)
 {
@@ -402,7 +402,7 @@ ngx_http_slidewin_lease_drain(ngx_http_slidewin_visit_t *visit,
 
     /* also if nothing is left: who used the last of it may have died */
 
-    ngx_http_slidewin_memo_unschedule(visit, &lease->memo);
+    ngx_http_slidewin_memo_unschedule(op, &lease->memo);
 
     if (lease->left == 0) {
         return;
@@ -455,15 +455,16 @@ ngx_http_slidewin_lease_start(ngx_http_slidewin_policy_t *policy)
     ngx_add_timer(ev, policy->lease_watch);
 
     ngx_http_slidewin_zone_ref(policy->zone);
-    ngx_http_slidewin_zone_on_lost(policy->zone, ngx_http_slidewin_lease_copy,
-                                   ngx_http_slidewin_lease_lost, policy);
+    ngx_http_slidewin_zone_on_evict(policy->zone,
+                                    ngx_http_slidewin_lease_on_evict,
+                                    ngx_http_slidewin_lease_evicted, policy);
 }
 
 
 /* a lease that makes room for another client: what is left of it goes back */
 
-static ngx_http_slidewin_lost_t *
-ngx_http_slidewin_lease_copy(ngx_http_slidewin_visit_t *visit,
+static ngx_http_slidewin_memo_copy_t *
+ngx_http_slidewin_lease_on_evict(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_memo_t *memo, void *data)
 {
     ngx_http_slidewin_policy_t *policy = data;
@@ -475,7 +476,7 @@ ngx_http_slidewin_lease_copy(ngx_http_slidewin_visit_t *visit,
         return NULL;
     }
 
-    ngx_http_slidewin_lease_drain(visit, (ngx_http_slidewin_lease_t *) memo,
+    ngx_http_slidewin_lease_drain(op, (ngx_http_slidewin_lease_t *) memo,
                                   policy->store, rest);
 
     return &rest->lost;
@@ -483,7 +484,7 @@ ngx_http_slidewin_lease_copy(ngx_http_slidewin_visit_t *visit,
 
 
 static void
-ngx_http_slidewin_lease_lost(ngx_http_slidewin_lost_t *lost, void *data)
+ngx_http_slidewin_lease_evicted(ngx_http_slidewin_memo_copy_t *lost, void *data)
 {
     ngx_http_slidewin_policy_t *policy = data;
 
@@ -545,29 +546,29 @@ static ngx_uint_t
 ngx_http_slidewin_lease_expire(ngx_http_slidewin_policy_t *policy,
     int64_t now, ngx_uint_t most)
 {
-    ngx_uint_t                  n, ended;
-    ngx_http_slidewin_claim_t   claim;
-    ngx_http_slidewin_lease_t  *lease;
-    ngx_http_slidewin_rest_t    rest;
-    ngx_http_slidewin_visit_t   visit;
+    ngx_uint_t                    n, ended;
+    ngx_http_slidewin_claim_t     claim;
+    ngx_http_slidewin_lease_t    *lease;
+    ngx_http_slidewin_rest_t      rest;
+    ngx_http_slidewin_zone_op_t   op;
 
     claim.zone = policy->zone;
     claim.name = policy->name;
 
     for (n = 0; n < most; n++) {
 
-        ngx_http_slidewin_zone_open(&visit, policy->zone);
-        ngx_http_slidewin_zone_lock(&visit);
+        ngx_http_slidewin_zone_op_init(&op, policy->zone);
+        ngx_http_slidewin_zone_lock(&op);
 
         rest.claim.cost = 0;
-        lease = ngx_http_slidewin_memo_next_due(&visit);
+        lease = ngx_http_slidewin_memo_next_due(&op);
         ended = (lease && lease->ends <= now);
 
         if (ended) {
-            ngx_http_slidewin_lease_drain(&visit, lease, policy->store, &rest);
+            ngx_http_slidewin_lease_drain(&op, lease, policy->store, &rest);
         }
 
-        ngx_http_slidewin_lease_unlock(&visit);
+        ngx_http_slidewin_lease_unlock(&op);
 
         if (!ended) {
             return 0;

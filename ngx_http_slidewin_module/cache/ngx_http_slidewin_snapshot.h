@@ -18,11 +18,11 @@ typedef struct {
     int64_t        more;
     int64_t        reset;
     int64_t        level;
-} ngx_http_slidewin_echo_t;
+} ngx_http_slidewin_snapshot_t;
 
 
 static ngx_inline void
-ngx_http_slidewin_snapshot_save(ngx_http_slidewin_echo_t *echo,
+ngx_http_slidewin_snapshot_save(ngx_http_slidewin_snapshot_t *echo,
     const sw_verdict_t *verdict, int64_t now)
 {
     echo->at = now;
@@ -34,7 +34,7 @@ ngx_http_slidewin_snapshot_save(ngx_http_slidewin_echo_t *echo,
 
 
 static ngx_inline void
-ngx_http_slidewin_snapshot_load(const ngx_http_slidewin_echo_t *echo,
+ngx_http_slidewin_snapshot_load(const ngx_http_slidewin_snapshot_t *echo,
     const sw_rule_t *rule, int64_t now, sw_verdict_t *verdict)
 {
     int64_t  gone;
@@ -48,14 +48,6 @@ ngx_http_slidewin_snapshot_load(const ngx_http_slidewin_echo_t *echo,
     verdict->reset = ngx_max(echo->reset - gone, 0);
     verdict->level = echo->level;
     verdict->scale = (rule->algorithm == SW_COUNTER) ? rule->window : 1;
-}
-
-
-static ngx_inline ngx_uint_t
-ngx_http_slidewin_same_rule(const sw_rule_t *one, const sw_rule_t *two)
-{
-    return one->algorithm == two->algorithm && one->limit == two->limit
-           && one->window == two->window && one->slices == two->slices;
 }
 
 

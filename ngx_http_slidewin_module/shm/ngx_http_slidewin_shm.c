@@ -4,7 +4,7 @@
 
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_shm.h"
-#include "ngx_http_slidewin_zone.h"
+#include "ngx_http_slidewin_zone_expiry.h"
 
 
 /*
@@ -14,12 +14,12 @@
  */
 
 typedef struct {
-    ngx_http_slidewin_claim_t  *claim;
-    ngx_http_slidewin_node_t   *node;
-    sw_state_t                 *state;
-    sw_any_state_t              carried;
-    ngx_http_slidewin_visit_t   visit;
-    ngx_uint_t                  counts;
+    ngx_http_slidewin_claim_t    *claim;
+    ngx_http_slidewin_node_t     *node;
+    sw_state_t                   *state;
+    sw_any_state_t                carried;
+    ngx_http_slidewin_zone_op_t   op;
+    ngx_uint_t                    counts;
 } ngx_http_slidewin_slot_t;
 
 
@@ -91,13 +91,14 @@ ngx_http_slidewin_shm_take(ngx_http_slidewin_store_t *store,
 
         for (i = 0; i < call->n && rc == NGX_OK; i++) {
             rc = ngx_http_slidewin_shm_prepare(&slots[i],
-                                               now + slots[i].visit.utc);
+                                               now + slots[i].op.utc_offset);
         }
     }
 
     if (rc == NGX_OK) {
         for (i = 0; i < call->n; i++) {
-            ngx_http_slidewin_shm_count(&slots[i], now + slots[i].visit.utc);
+            ngx_http_slidewin_shm_count(&slots[i],
+                                        now + slots[i].op.utc_offset);
         }
     }
 
@@ -121,11 +122,11 @@ ngx_http_slidewin_shm_take_one(ngx_http_slidewin_call_t *call)
 
     ngx_http_slidewin_shm_visit(&slot, claim);
 
-    ngx_http_slidewin_zone_lock(&slot.visit);
+    ngx_http_slidewin_zone_lock(&slot.op);
 
     /* not before: whoever had the lock meanwhile would be ahead of it */
 
-    now = ngx_http_slidewin_clock_ms() + slot.visit.utc;
+    now = ngx_http_slidewin_clock_ms() + slot.op.utc_offset;
 
     ngx_http_slidewin_shm_find(&slot, now);
 
@@ -140,7 +141,7 @@ ngx_http_slidewin_shm_take_one(ngx_http_slidewin_call_t *call)
                          && claim->cost > 0;
 
         if (claim->counted) {
-            ngx_http_slidewin_zone_place(&slot.visit, slot.node);
+            ngx_http_slidewin_zone_expiry_update(&slot.op, slot.node);
         }
 
     } else {
@@ -154,9 +155,9 @@ ngx_http_slidewin_shm_take_one(ngx_http_slidewin_call_t *call)
         }
     }
 
-    ngx_http_slidewin_zone_unlock(&slot.visit);
+    ngx_http_slidewin_zone_unlock(&slot.op);
 
-    ngx_http_slidewin_zone_report(&slot.visit, call->log);
+    ngx_http_slidewin_zone_finish(&slot.op, call->log);
 
     return rc;
 }
@@ -175,7 +176,7 @@ ngx_http_slidewin_shm_peek(ngx_http_slidewin_store_t *store,
     now = ngx_http_slidewin_clock_ms();
 
     for (i = 0; i < call->n; i++) {
-        then = now + slots[i].visit.utc;
+        then = now + slots[i].op.utc_offset;
 
         ngx_http_slidewin_shm_find(&slots[i], then);
         (void) ngx_http_slidewin_shm_admits(&slots[i], then);
@@ -199,10 +200,10 @@ ngx_http_slidewin_shm_reset(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_shm_open(slots, call);
 
     for (i = 0; i < call->n; i++) {
-        node = ngx_http_slidewin_zone_lookup(&slots[i].visit);
+        node = ngx_http_slidewin_zone_lookup(&slots[i].op);
 
         if (node) {
-            ngx_http_slidewin_zone_remove(&slots[i].visit, node);
+            ngx_http_slidewin_zone_remove(&slots[i].op, node);
         }
     }
 
@@ -225,7 +226,7 @@ ngx_http_slidewin_shm_give_back(ngx_http_slidewin_store_t *store,
 
     for (i = 0; i < call->n; i++) {
         claim = slots[i].claim;
-        node = ngx_http_slidewin_zone_lookup(&slots[i].visit);
+        node = ngx_http_slidewin_zone_lookup(&slots[i].op);
 
         if (node == NULL) {
             continue;
@@ -234,7 +235,7 @@ ngx_http_slidewin_shm_give_back(ngx_http_slidewin_store_t *store,
         sw_window_give_back(&node->state, &claim->rule, claim->cost,
                             claim->verdict.stamp);
 
-        ngx_http_slidewin_zone_place(&slots[i].visit, node);
+        ngx_http_slidewin_zone_expiry_update(&slots[i].op, node);
     }
 
     ngx_http_slidewin_shm_close(slots, call);
@@ -271,7 +272,7 @@ ngx_http_slidewin_shm_open(ngx_http_slidewin_slot_t *slots,
     }
 
     for (i = 0; i < call->n; i++) {
-        ngx_http_slidewin_zone_lock(&slots[i].visit);
+        ngx_http_slidewin_zone_lock(&slots[i].op);
     }
 }
 
@@ -285,8 +286,8 @@ ngx_http_slidewin_shm_visit(ngx_http_slidewin_slot_t *slot,
     slot->state = NULL;
     slot->counts = 0;
 
-    ngx_http_slidewin_zone_open_key(&slot->visit, claim->zone, &claim->key,
-                                    NGX_HTTP_SLIDEWIN_COUNTS);
+    ngx_http_slidewin_zone_op_init_key(&slot->op, claim->zone, &claim->key,
+                                    NGX_HTTP_SLIDEWIN_NODE_COUNTER);
 }
 
 
@@ -297,11 +298,11 @@ ngx_http_slidewin_shm_close(ngx_http_slidewin_slot_t *slots,
     ngx_uint_t  i;
 
     for (i = call->n; i > 0; i--) {
-        ngx_http_slidewin_zone_unlock(&slots[i - 1].visit);
+        ngx_http_slidewin_zone_unlock(&slots[i - 1].op);
     }
 
     for (i = 0; i < call->n; i++) {
-        ngx_http_slidewin_zone_report(&slots[i].visit, call->log);
+        ngx_http_slidewin_zone_finish(&slots[i].op, call->log);
     }
 }
 
@@ -320,7 +321,7 @@ ngx_http_slidewin_shm_decide(ngx_http_slidewin_slot_t *slots, ngx_uint_t n,
     dry_run = 1;
 
     for (i = 0; i < n; i++) {
-        then = now + slots[i].visit.utc;
+        then = now + slots[i].op.utc_offset;
 
         ngx_http_slidewin_shm_find(&slots[i], then);
 
@@ -371,13 +372,13 @@ ngx_http_slidewin_shm_find(ngx_http_slidewin_slot_t *slot, int64_t now)
     sw_rule_t                 *rule;
     ngx_http_slidewin_node_t  *node;
 
-    node = ngx_http_slidewin_zone_lookup(&slot->visit);
+    node = ngx_http_slidewin_zone_lookup(&slot->op);
 
     if (node == NULL) {
         return;
     }
 
-    ngx_http_slidewin_zone_touch(&slot->visit, node);
+    ngx_http_slidewin_zone_touch(&slot->op, node);
 
     rule = &slot->claim->rule;
     slot->node = node;
@@ -415,7 +416,7 @@ ngx_http_slidewin_shm_prepare(ngx_http_slidewin_slot_t *slot, int64_t now)
     }
 
     if (slot->node == NULL) {
-        slot->node = ngx_http_slidewin_zone_create(&slot->visit, rule,
+        slot->node = ngx_http_slidewin_zone_insert_counter(&slot->op, rule,
                                                    sw_state_size(rule), now);
         if (slot->node == NULL) {
             return NGX_ERROR;
@@ -425,7 +426,7 @@ ngx_http_slidewin_shm_prepare(ngx_http_slidewin_slot_t *slot, int64_t now)
     slot->state = &slot->node->state;
 
     if (rule->algorithm == SW_LOG) {
-        ngx_http_slidewin_zone_log_grow(&slot->visit, slot->node, rule, now);
+        ngx_http_slidewin_zone_grow_log(&slot->op, slot->node, rule, now);
     }
 
     return NGX_OK;
@@ -453,9 +454,10 @@ ngx_http_slidewin_shm_carry(ngx_http_slidewin_slot_t *slot, int64_t now)
     if (node->state.algorithm != state->algorithm
         || sw_state_bytes(&node->state) != size)
     {
-        ngx_http_slidewin_zone_remove(&slot->visit, node);
+        ngx_http_slidewin_zone_remove(&slot->op, node);
 
-        node = ngx_http_slidewin_zone_create(&slot->visit, rule, size, now);
+        node = ngx_http_slidewin_zone_insert_counter(&slot->op, rule, size,
+                                                     now);
         slot->node = node;
 
         if (node == NULL) {
@@ -472,7 +474,7 @@ ngx_http_slidewin_shm_carry(ngx_http_slidewin_slot_t *slot, int64_t now)
 
     slot->state = &node->state;
 
-    ngx_http_slidewin_zone_place(&slot->visit, node);
+    ngx_http_slidewin_zone_expiry_update(&slot->op, node);
 
     return NGX_OK;
 }
@@ -525,6 +527,6 @@ ngx_http_slidewin_shm_count(ngx_http_slidewin_slot_t *slot, int64_t now)
     /* a log that counts nothing more may be kept for a longer window now */
 
     if (slot->node && state == &slot->node->state) {
-        ngx_http_slidewin_zone_place(&slot->visit, slot->node);
+        ngx_http_slidewin_zone_expiry_update(&slot->op, slot->node);
     }
 }

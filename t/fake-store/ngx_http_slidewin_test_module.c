@@ -17,7 +17,7 @@
 #include "ngx_http_slidewin_conf.h"
 #include "ngx_http_slidewin_module.h"
 #include "ngx_http_slidewin_shm.h"
-#include "ngx_http_slidewin_zone.h"
+#include "ngx_http_slidewin_zone_repair.h"
 #include "sw_step.h"
 
 
@@ -418,7 +418,8 @@ ngx_http_slidewin_test_die_handler(ngx_http_request_t *r)
     tlcf = ngx_http_get_module_loc_conf(r, ngx_http_slidewin_test_module);
     policy = ngx_http_slidewin_test_policy(r);
 
-    ngx_http_slidewin_zone_test_crash(policy->zone, tlcf->links.data[0] == 'a');
+    ngx_http_slidewin_zone_repair_test_crash(policy->zone,
+                                             tlcf->links.data[0] == 'a');
 
     return NGX_ERROR;
 }
