@@ -4,61 +4,62 @@
 
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_deny_cache.h"
+#include "ngx_http_slidewin_memo.h"
 #include "ngx_http_slidewin_snapshot.h"
-#include "ngx_http_slidewin_zone.h"
 
 
-/* costs of a client that are remembered together; fills the slab's 256 bytes */
-#define NGX_HTTP_SLIDEWIN_DENIAL_COSTS  2
+/* costs remembered of a client: with two, a node fills the slab's 256 bytes */
+#define NGX_HTTP_SLIDEWIN_DENY_COSTS  2
 
 
 /*
- * When the cost is admitted if nobody else comes, or 0 for one with room, and
- * until when that refuses; if there is no such time, the cost is not known.
- * Later it only tells those that are refused by others how long they wait.
+ * admit_at is when the cost is admitted if no other request is, 0 if the store
+ * had room for it.  Before reject_until the cost is rejected without asking; if
+ * that is 0, nothing is known of the cost.  After reject_until, admit_at only
+ * tells requests that another limit rejects how long they wait.
  */
 
 typedef struct {
-    int64_t                      cost;
-    int64_t                      due;        /* ms */
-    int64_t                      until;
-} ngx_http_slidewin_refusal_t;
+    int64_t                       cost;
+    int64_t                       admit_at;      /* ms */
+    int64_t                       reject_until;  /* ms */
+} ngx_http_slidewin_deny_cost_t;
 
 
 typedef struct {
-    ngx_http_slidewin_memo_t     memo;
-    sw_rule_t                    rule;
-    ngx_http_slidewin_echo_t     echo;
-    int64_t                      next_look;  /* not before, ms */
-    ngx_http_slidewin_refusal_t  refusals[NGX_HTTP_SLIDEWIN_DENIAL_COSTS];
+    ngx_http_slidewin_memo_t       memo;
+    sw_rule_t                      rule;
+    ngx_http_slidewin_snapshot_t   snapshot;
+    int64_t                        next_peek;    /* not before, ms */
+    ngx_http_slidewin_deny_cost_t  costs[NGX_HTTP_SLIDEWIN_DENY_COSTS];
 } ngx_http_slidewin_denial_t;
 
 
-static void ngx_http_slidewin_deny_cache_tell(
+static void ngx_http_slidewin_deny_cache_verdict(
     ngx_http_slidewin_denial_t *denial, ngx_http_slidewin_claim_t *claim,
-    int64_t due, int64_t now);
-static int64_t ngx_http_slidewin_deny_cache_due(
+    int64_t admit_at, int64_t now);
+static int64_t ngx_http_slidewin_deny_cache_admit_at(
     ngx_http_slidewin_denial_t *denial, int64_t cost);
-static ngx_http_slidewin_denial_t *ngx_http_slidewin_deny_cache_open(
-    ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_claim_t *claim,
+static ngx_http_slidewin_denial_t *ngx_http_slidewin_deny_cache_create(
+    ngx_http_slidewin_zone_op_t *op, ngx_http_slidewin_claim_t *claim,
     int64_t now);
-static ngx_http_slidewin_refusal_t *ngx_http_slidewin_deny_cache_slot(
+static ngx_http_slidewin_deny_cost_t *ngx_http_slidewin_deny_cache_find_cost(
     ngx_http_slidewin_denial_t *denial, int64_t cost);
 
 
 /*
- * A greater cost has a time of its own, later than this one, and is not told
- * this one's: it asks once, and is remembered as well.
+ * A greater cost is admitted later than this one, and is not told the time of
+ * this one: it is asked once, and remembered as well.
  */
 
 ngx_uint_t
 ngx_http_slidewin_deny_cache_lookup(ngx_http_slidewin_claim_t *claim)
 {
-    int64_t                       now;
-    ngx_uint_t                    found;
-    ngx_http_slidewin_visit_t     visit;
-    ngx_http_slidewin_denial_t   *denial;
-    ngx_http_slidewin_refusal_t  *refusal;
+    int64_t                         now;
+    ngx_uint_t                      found;
+    ngx_http_slidewin_denial_t     *denial;
+    ngx_http_slidewin_zone_op_t     op;
+    ngx_http_slidewin_deny_cost_t  *dc;
 
     now = ngx_http_slidewin_clock_ms();
 
@@ -68,88 +69,89 @@ ngx_http_slidewin_deny_cache_lookup(ngx_http_slidewin_claim_t *claim)
 
     found = 0;
 
-    ngx_http_slidewin_zone_open_key(&visit, claim->zone, &claim->key,
-                                    NGX_HTTP_SLIDEWIN_DENIAL);
-    ngx_http_slidewin_zone_lock(&visit);
+    ngx_http_slidewin_memo_lock(&op, claim, NGX_HTTP_SLIDEWIN_NODE_DENY);
 
-    denial = ngx_http_slidewin_memo_lookup(&visit);
+    denial = ngx_http_slidewin_memo_lookup(&op);
 
     if (denial
-        && ngx_http_slidewin_same_rule(&denial->rule, &claim->rule))
+        && ngx_http_slidewin_memo_same_rule(&denial->rule, &claim->rule))
     {
-        refusal = ngx_http_slidewin_deny_cache_slot(denial, claim->cost);
+        dc = ngx_http_slidewin_deny_cache_find_cost(denial, claim->cost);
 
-        if (refusal->cost == claim->cost && now < refusal->until
-            && refusal->due > 0)
+        if (dc->cost == claim->cost && now < dc->reject_until
+            && dc->admit_at > 0)
         {
-            ngx_http_slidewin_deny_cache_tell(denial, claim, refusal->due, now);
+            ngx_http_slidewin_deny_cache_verdict(denial, claim, dc->admit_at,
+                                                 now);
             found = 1;
         }
     }
 
-    ngx_http_slidewin_zone_unlock(&visit);
-    ngx_http_slidewin_zone_report(&visit, ngx_cycle->log);
+    ngx_http_slidewin_memo_unlock(&op);
+
+    if (found) {
+        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                       "slidewin deny cache: zone \"%V\" rejected, "
+                       "retry %Lms", &claim->name, claim->verdict.retry);
+    }
 
     return found;
 }
 
 
-/*
- * Who is told that it is not known asks, and the others that come meanwhile
- * are told what was known before.
- */
-
 ngx_uint_t
 ngx_http_slidewin_deny_cache_known(ngx_http_slidewin_claim_t *claim,
     int64_t pause)
 {
-    int64_t                       now;
-    ngx_uint_t                    known;
-    ngx_http_slidewin_visit_t     visit;
-    ngx_http_slidewin_denial_t   *denial;
-    ngx_http_slidewin_refusal_t  *refusal;
+    int64_t                         now, admit_at;
+    ngx_uint_t                      known;
+    ngx_http_slidewin_denial_t     *denial;
+    ngx_http_slidewin_zone_op_t     op;
+    ngx_http_slidewin_deny_cost_t  *dc;
 
     now = ngx_http_slidewin_clock_ms();
     known = 0;
 
-    ngx_http_slidewin_zone_open_key(&visit, claim->zone, &claim->key,
-                                    NGX_HTTP_SLIDEWIN_DENIAL);
-    ngx_http_slidewin_zone_lock(&visit);
+    ngx_http_slidewin_memo_lock(&op, claim, NGX_HTTP_SLIDEWIN_NODE_DENY);
 
-    denial = ngx_http_slidewin_deny_cache_open(&visit, claim, now);
+    denial = ngx_http_slidewin_deny_cache_create(&op, claim, now);
 
     if (denial) {
-        refusal = ngx_http_slidewin_deny_cache_slot(denial, claim->cost);
+        dc = ngx_http_slidewin_deny_cache_find_cost(denial, claim->cost);
 
-        known = now < denial->next_look
-                || (refusal->cost == claim->cost && now < refusal->until);
+        known = now < denial->next_peek
+                || (dc->cost == claim->cost && now < dc->reject_until);
 
         if (known) {
-            ngx_http_slidewin_deny_cache_tell(
-                denial, claim,
-                ngx_http_slidewin_deny_cache_due(denial, claim->cost), now);
+            admit_at = ngx_http_slidewin_deny_cache_admit_at(denial,
+                                                             claim->cost);
+
+            ngx_http_slidewin_deny_cache_verdict(denial, claim, admit_at, now);
 
         } else {
-            denial->next_look = now + pause;
+            denial->next_peek = now + pause;
 
-            ngx_http_slidewin_zone_keep(&visit, &denial->memo,
-                                        ngx_max(denial->memo.until,
-                                                denial->next_look));
+            ngx_http_slidewin_memo_keep_until(&op, &denial->memo,
+                                              ngx_max(denial->memo.until,
+                                                      denial->next_peek));
         }
     }
 
-    ngx_http_slidewin_zone_unlock(&visit);
-    ngx_http_slidewin_zone_report(&visit, ngx_cycle->log);
+    ngx_http_slidewin_memo_unlock(&op);
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "slidewin deny cache: zone \"%V\" peek %s",
+                   &claim->name, known ? "is known" : "is to be asked");
 
     return known;
 }
 
 
 static void
-ngx_http_slidewin_deny_cache_tell(ngx_http_slidewin_denial_t *denial,
-    ngx_http_slidewin_claim_t *claim, int64_t due, int64_t now)
+ngx_http_slidewin_deny_cache_verdict(ngx_http_slidewin_denial_t *denial,
+    ngx_http_slidewin_claim_t *claim, int64_t admit_at, int64_t now)
 {
-    ngx_http_slidewin_snapshot_load(&denial->echo, &claim->rule, now,
+    ngx_http_slidewin_snapshot_load(&denial->snapshot, &claim->rule, now,
                                     &claim->verdict);
 
     claim->counted = 0;
@@ -159,51 +161,56 @@ ngx_http_slidewin_deny_cache_tell(ngx_http_slidewin_denial_t *denial,
         return;
     }
 
-    claim->verdict.admitted = (due <= now);
-    claim->verdict.retry = ngx_max(due - now, 0);
+    claim->verdict.admitted = (admit_at <= now);
+    claim->verdict.retry = ngx_max(admit_at - now, 0);
 }
 
 
-/* by the latest answer: a cost waits until there is more than what was left */
+/*
+ * By the latest reply of the store: a cost above what was left waits at least
+ * until there is more.
+ */
 
 static int64_t
-ngx_http_slidewin_deny_cache_due(ngx_http_slidewin_denial_t *denial,
+ngx_http_slidewin_deny_cache_admit_at(ngx_http_slidewin_denial_t *denial,
     int64_t cost)
 {
-    int64_t                       due;
-    ngx_http_slidewin_refusal_t  *refusal;
+    int64_t                         more_at;
+    ngx_http_slidewin_deny_cost_t  *dc;
 
-    if (cost <= denial->echo.remaining) {
+    if (cost <= denial->snapshot.remaining) {
         return 0;
     }
 
-    due = denial->echo.at + denial->echo.more;
-    refusal = ngx_http_slidewin_deny_cache_slot(denial, cost);
+    more_at = denial->snapshot.at + denial->snapshot.more;
+    dc = ngx_http_slidewin_deny_cache_find_cost(denial, cost);
 
-    return (refusal->cost == cost && refusal->until)
-               ? ngx_max(due, refusal->due) : due;
+    return (dc->cost == cost && dc->reject_until)
+               ? ngx_max(more_at, dc->admit_at) : more_at;
 }
 
 
 static ngx_http_slidewin_denial_t *
-ngx_http_slidewin_deny_cache_open(ngx_http_slidewin_visit_t *visit,
+ngx_http_slidewin_deny_cache_create(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_claim_t *claim, int64_t now)
 {
     ngx_http_slidewin_denial_t  *denial;
 
-    denial = ngx_http_slidewin_memo_lookup(visit);
+    denial = ngx_http_slidewin_memo_lookup(op);
 
     if (denial == NULL) {
-        denial = ngx_http_slidewin_memo_insert(visit,
-                                          sizeof(ngx_http_slidewin_denial_t),
-                                          now);
+        denial = ngx_http_slidewin_zone_insert_memo(op,
+                                           sizeof(ngx_http_slidewin_denial_t),
+                                           now);
     }
 
-    /* of another rate nothing is known but when it may be looked at */
+    /* next_peek holds for any rule, the rest is of another rate */
 
-    if (denial && !ngx_http_slidewin_same_rule(&denial->rule, &claim->rule)) {
-        ngx_memzero(denial->refusals, sizeof(denial->refusals));
-        ngx_memzero(&denial->echo, sizeof(ngx_http_slidewin_echo_t));
+    if (denial
+        && !ngx_http_slidewin_memo_same_rule(&denial->rule, &claim->rule))
+    {
+        ngx_memzero(denial->costs, sizeof(denial->costs));
+        ngx_memzero(&denial->snapshot, sizeof(ngx_http_slidewin_snapshot_t));
         denial->rule = claim->rule;
     }
 
@@ -213,12 +220,12 @@ ngx_http_slidewin_deny_cache_open(ngx_http_slidewin_visit_t *visit,
 
 void
 ngx_http_slidewin_deny_cache_insert(ngx_http_slidewin_claim_t *claim,
-    int64_t asked, int64_t most)
+    int64_t asked, int64_t max)
 {
-    int64_t                       now;
-    ngx_http_slidewin_visit_t     visit;
-    ngx_http_slidewin_denial_t   *denial;
-    ngx_http_slidewin_refusal_t  *refusal;
+    int64_t                         now;
+    ngx_http_slidewin_denial_t     *denial;
+    ngx_http_slidewin_zone_op_t     op;
+    ngx_http_slidewin_deny_cost_t  *dc;
 
     if (!claim->verdict.admitted && claim->verdict.retry == SW_NEVER) {
         return;
@@ -226,49 +233,52 @@ ngx_http_slidewin_deny_cache_insert(ngx_http_slidewin_claim_t *claim,
 
     now = ngx_http_slidewin_clock_ms();
 
-    ngx_http_slidewin_zone_open_key(&visit, claim->zone, &claim->key,
-                                    NGX_HTTP_SLIDEWIN_DENIAL);
-    ngx_http_slidewin_zone_lock(&visit);
+    ngx_http_slidewin_memo_lock(&op, claim, NGX_HTTP_SLIDEWIN_NODE_DENY);
 
-    if (ngx_http_slidewin_memo_invalidated_since(&visit, asked)) {
+    if (ngx_http_slidewin_memo_invalidated_since(&op, asked)) {
         goto done;
     }
 
-    denial = ngx_http_slidewin_deny_cache_open(&visit, claim, now);
+    denial = ngx_http_slidewin_deny_cache_create(&op, claim, now);
 
-    if (denial) {
-        ngx_http_slidewin_snapshot_save(&denial->echo, &claim->verdict, now);
+    if (denial == NULL) {
+        goto done;
+    }
 
-        refusal = ngx_http_slidewin_deny_cache_slot(denial, claim->cost);
+    ngx_http_slidewin_snapshot_save(&denial->snapshot, &claim->verdict, now);
 
-        refusal->until = 0;
-        ngx_memory_barrier();
+    dc = ngx_http_slidewin_deny_cache_find_cost(denial, claim->cost);
 
-        refusal->cost = claim->cost;
-        refusal->due = claim->verdict.admitted ? 0
-                                               : now + claim->verdict.retry;
-        ngx_memory_barrier();
+    /* a worker that is killed between these leaves a cost that is not known */
 
-        /* the store said so at some time since it was asked */
+    dc->reject_until = 0;
+    ngx_memory_barrier();
 
-        refusal->until = claim->verdict.admitted
-                             ? now
-                             : ngx_min(asked / 1000 + claim->verdict.retry,
-                                       now + most);
+    dc->cost = claim->cost;
+    dc->admit_at = claim->verdict.admitted ? 0 : now + claim->verdict.retry;
+    ngx_memory_barrier();
 
-        ngx_http_slidewin_zone_keep(&visit, &denial->memo,
-                                    ngx_max(denial->memo.until,
-                                            refusal->until));
+    /*
+     * The store decided at some time since it was asked: retry may count from
+     * as early as that.
+     */
 
-        if (refusal->due) {
-            ngx_http_slidewin_memo_deny_until(&visit, refusal->until);
-        }
+    dc->reject_until = claim->verdict.admitted
+                           ? now
+                           : ngx_min(asked / 1000 + claim->verdict.retry,
+                                     now + max);
+
+    ngx_http_slidewin_memo_keep_until(&op, &denial->memo,
+                                      ngx_max(denial->memo.until,
+                                              dc->reject_until));
+
+    if (dc->admit_at) {
+        ngx_http_slidewin_memo_deny_until(&op, dc->reject_until);
     }
 
 done:
 
-    ngx_http_slidewin_zone_unlock(&visit);
-    ngx_http_slidewin_zone_report(&visit, ngx_cycle->log);
+    ngx_http_slidewin_memo_unlock(&op);
 }
 
 
@@ -276,67 +286,61 @@ ngx_uint_t
 ngx_http_slidewin_deny_cache_invalidated(ngx_http_slidewin_claim_t *claim,
     int64_t asked)
 {
-    ngx_uint_t                 outdated;
-    ngx_http_slidewin_visit_t  visit;
+    ngx_uint_t                   invalidated;
+    ngx_http_slidewin_zone_op_t  op;
 
-    ngx_http_slidewin_zone_open_key(&visit, claim->zone, &claim->key,
-                                    NGX_HTTP_SLIDEWIN_DENIAL);
-    ngx_http_slidewin_zone_lock(&visit);
+    ngx_http_slidewin_memo_lock(&op, claim, NGX_HTTP_SLIDEWIN_NODE_DENY);
 
-    outdated = ngx_http_slidewin_memo_invalidated_since(&visit, asked);
+    invalidated = ngx_http_slidewin_memo_invalidated_since(&op, asked);
 
-    ngx_http_slidewin_zone_unlock(&visit);
-    ngx_http_slidewin_zone_report(&visit, ngx_cycle->log);
+    ngx_http_slidewin_memo_unlock(&op);
 
-    return outdated;
+    return invalidated;
 }
 
 
-/* that of the cost, or the one to be replaced */
+/* the entry of this cost, or else the one to be replaced */
 
-static ngx_http_slidewin_refusal_t *
-ngx_http_slidewin_deny_cache_slot(ngx_http_slidewin_denial_t *denial,
+static ngx_http_slidewin_deny_cost_t *
+ngx_http_slidewin_deny_cache_find_cost(ngx_http_slidewin_denial_t *denial,
     int64_t cost)
 {
-    ngx_uint_t                    i;
-    ngx_http_slidewin_refusal_t  *refusal, *first;
+    ngx_uint_t                      i;
+    ngx_http_slidewin_deny_cost_t  *dc, *oldest;
 
-    first = &denial->refusals[0];
+    oldest = &denial->costs[0];
 
-    for (i = 0; i < NGX_HTTP_SLIDEWIN_DENIAL_COSTS; i++) {
-        refusal = &denial->refusals[i];
+    for (i = 0; i < NGX_HTTP_SLIDEWIN_DENY_COSTS; i++) {
+        dc = &denial->costs[i];
 
-        if (refusal->cost == cost) {
-            return refusal;
+        if (dc->cost == cost) {
+            return dc;
         }
 
-        if (refusal->until < first->until) {
-            first = refusal;
+        if (dc->reject_until < oldest->reject_until) {
+            oldest = dc;
         }
     }
 
-    return first;
+    return oldest;
 }
 
 
 void
 ngx_http_slidewin_deny_cache_invalidate(ngx_http_slidewin_claim_t *claim)
 {
-    ngx_http_slidewin_visit_t    visit;
-    ngx_http_slidewin_denial_t  *denial;
+    ngx_http_slidewin_denial_t   *denial;
+    ngx_http_slidewin_zone_op_t   op;
 
-    ngx_http_slidewin_zone_open_key(&visit, claim->zone, &claim->key,
-                                    NGX_HTTP_SLIDEWIN_DENIAL);
-    ngx_http_slidewin_zone_lock(&visit);
+    ngx_http_slidewin_memo_lock(&op, claim, NGX_HTTP_SLIDEWIN_NODE_DENY);
 
-    ngx_http_slidewin_memo_invalidate(&visit, ngx_http_slidewin_clock_us());
+    ngx_http_slidewin_memo_invalidate(&op, ngx_http_slidewin_clock_us());
 
-    denial = ngx_http_slidewin_memo_lookup(&visit);
+    denial = ngx_http_slidewin_memo_lookup(&op);
 
     if (denial) {
-        ngx_http_slidewin_memo_delete(&visit, &denial->memo);
+        ngx_http_slidewin_memo_delete(&op, &denial->memo);
     }
 
-    ngx_http_slidewin_zone_unlock(&visit);
-    ngx_http_slidewin_zone_report(&visit, ngx_cycle->log);
+    ngx_http_slidewin_memo_unlock(&op);
 }

@@ -1,7 +1,7 @@
 
 /*
- * Refusals that are remembered for a moment: whoever comes again before its
- * time is refused without a question.
+ * Rejects that are remembered for a moment: a client that comes again before
+ * its time is rejected without asking the store.
  */
 
 
@@ -12,30 +12,36 @@
 #include "ngx_http_slidewin_backend.h"
 
 
-/* whether this cost was refused, and is for certain; the verdict is its own */
+/*
+ * Whether this cost was rejected and still is for certain; then the verdict is
+ * set.
+ */
 ngx_uint_t ngx_http_slidewin_deny_cache_lookup(
     ngx_http_slidewin_claim_t *claim);
 
 /*
- * For a claim that is only looked at: whether what is remembered of the client
- * is to be told.  The one who is told that it is not is to ask, and nobody else
- * for so many ms.
+ * For a peek: whether the verdict could be set from what is remembered of the
+ * client.  If not, the caller is to ask the store: for the next pause ms this
+ * returns 1 to all others.
  */
 ngx_uint_t ngx_http_slidewin_deny_cache_known(ngx_http_slidewin_claim_t *claim,
     int64_t pause);
 
-/* whether what was refused, asked then, in us, may not be so any more */
+/*
+ * Whether a claim that the store was asked at that time, in us, and rejected,
+ * may be admitted by now.
+ */
 ngx_uint_t ngx_http_slidewin_deny_cache_invalidated(
     ngx_http_slidewin_claim_t *claim, int64_t asked);
 
 /*
- * Of a claim that was asked then, in us, and refused, or looked at; it refuses
- * for so many ms at most.
+ * Remembers the verdict of a claim that the store was asked at that time, in
+ * us, and that was rejected or peeked at; it rejects for at most max ms.
  */
 void ngx_http_slidewin_deny_cache_insert(ngx_http_slidewin_claim_t *claim,
-    int64_t asked, int64_t most);
+    int64_t asked, int64_t max);
 
-/* also one that is under way */
+/* forgets the client's rejects, and those of replies still to come */
 void ngx_http_slidewin_deny_cache_invalidate(ngx_http_slidewin_claim_t *claim);
 
 

@@ -7,105 +7,110 @@
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_deny_cache.h"
 #include "ngx_http_slidewin_lease.h"
+#include "ngx_http_slidewin_memo.h"
 #include "ngx_http_slidewin_refund.h"
 #include "ngx_http_slidewin_snapshot.h"
-#include "ngx_http_slidewin_zone.h"
 
 
-/* how long units may be held: a part of the window, at most, ms */
-#define NGX_HTTP_SLIDEWIN_LEASE_PART     10
-#define NGX_HTTP_SLIDEWIN_LEASE_MAX      1000
+/* how long units may be held: a tenth of the window, at most so long, ms */
+#define NGX_HTTP_SLIDEWIN_LEASE_PART       10
+#define NGX_HTTP_SLIDEWIN_LEASE_TTL_MAX    1000
 
-/* at least between two looks for those that have ended, ms */
-#define NGX_HTTP_SLIDEWIN_LEASE_WATCH    50
+/* the least interval of the timer, and that if more leases have ended, ms */
+#define NGX_HTTP_SLIDEWIN_LEASE_INTERVAL   50
+#define NGX_HTTP_SLIDEWIN_LEASE_NEXT       10
 
-/* if there are more than are seen to at once */
-#define NGX_HTTP_SLIDEWIN_LEASE_MORE     10
+/* leases to expire in one turn of the timer, and when the last worker exits */
+#define NGX_HTTP_SLIDEWIN_LEASE_EXPIRE     256
+#define NGX_HTTP_SLIDEWIN_LEASE_EXPIRE_ALL 4096
 
-/* seen to at once, and by the last worker */
-#define NGX_HTTP_SLIDEWIN_LEASE_ENDED    256
-#define NGX_HTTP_SLIDEWIN_LEASE_LEFT     4096
-
-/* whoever has a longer name asks every time */
-#define NGX_HTTP_SLIDEWIN_LEASE_KEY_MAX  512
+/* a client with a longer key has no lease */
+#define NGX_HTTP_SLIDEWIN_LEASE_KEY_MAX    512
 
 
-/* the key follows: a store is to be told whose units come back */
+/*
+ * The memo has the key, because a node may have only its digest and the store
+ * is to be told whose units come back.
+ */
 
 typedef struct {
-    ngx_http_slidewin_memo_t   memo;
-    sw_rule_t                  rule;
-    ngx_http_slidewin_echo_t   echo;
-    int64_t                    left;
-    int64_t                    used;
-    int64_t                    size;       /* 0: none was needed */
-    int64_t                    stamp;
-    int64_t                    ends;       /* ms; no size: was cleared */
-    int64_t                    asked;
-    int64_t                    asking;     /* until then somebody does */
-    uint16_t                   origin;     /* of the store */
-    uint16_t                   key_len;
-    u_char                     key[1];
+    ngx_http_slidewin_memo_t       memo;
+    sw_rule_t                      rule;
+    ngx_http_slidewin_snapshot_t   snapshot;
+    int64_t                        left;
+    int64_t                        used;
+    int64_t                        size;          /* 0: nothing prefetched */
+    int64_t                        stamp;
+    int64_t                        ends;          /* ms; if no size: when it
+                                                     was forgotten */
+    int64_t                        asked;         /* ms, the store */
+    int64_t                        asking_until;  /* a request does, ms */
+    uint16_t                       origin;        /* of the store */
+    uint16_t                       key_len;
+    u_char                         key[1];
 } ngx_http_slidewin_lease_t;
 
 
-/* what is left of a lease and goes back to the store */
+/* what a lease did not use, on its way back to the store */
 
 typedef struct {
-    ngx_http_slidewin_claim_t  claim;
-    ngx_http_slidewin_lost_t   lost;       /* if the zone has no room for it */
-    u_char                     key[NGX_HTTP_SLIDEWIN_LEASE_KEY_MAX];
-} ngx_http_slidewin_rest_t;
+    ngx_http_slidewin_claim_t      claim;
+    ngx_http_slidewin_memo_copy_t  copy;          /* of an evicted lease */
+    u_char                         key[NGX_HTTP_SLIDEWIN_LEASE_KEY_MAX];
+} ngx_http_slidewin_unused_t;
 
 
+static void ngx_http_slidewin_lease_charge(ngx_http_slidewin_zone_op_t *op,
+    ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_claim_t *claim,
+    int64_t now);
+static int64_t ngx_http_slidewin_lease_next_size(
+    ngx_http_slidewin_lease_t *lease, int64_t cost, int64_t ttl, int64_t now);
+static void ngx_http_slidewin_lease_set(ngx_http_slidewin_zone_op_t *op,
+    ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_claim_t *claim,
+    ngx_http_slidewin_store_t *store, int64_t ends, int64_t now);
 static ngx_http_slidewin_lease_t *ngx_http_slidewin_lease_lock(
-    ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_claim_t *claim);
-static void ngx_http_slidewin_lease_unlock(ngx_http_slidewin_visit_t *visit);
+    ngx_http_slidewin_zone_op_t *op, ngx_http_slidewin_claim_t *claim);
 static ngx_uint_t ngx_http_slidewin_lease_matches(
     ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_store_t *store);
 static int64_t ngx_http_slidewin_lease_ttl(const sw_rule_t *rule);
-static void ngx_http_slidewin_lease_charge(ngx_http_slidewin_visit_t *visit,
-    ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_claim_t *claim,
-    int64_t now);
-static int64_t ngx_http_slidewin_lease_next_size(
-    ngx_http_slidewin_lease_t *lease, int64_t cost, int64_t span, int64_t now);
-static void ngx_http_slidewin_lease_drain(ngx_http_slidewin_visit_t *visit,
+static void ngx_http_slidewin_lease_drain(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_store_t *store,
-    ngx_http_slidewin_rest_t *rest);
-static void ngx_http_slidewin_lease_refund(ngx_http_slidewin_claim_t *rest,
+    ngx_http_slidewin_unused_t *unused);
+static void ngx_http_slidewin_lease_refund(ngx_http_slidewin_claim_t *unused,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_store_t *store);
-static ngx_http_slidewin_lost_t *ngx_http_slidewin_lease_copy(
-    ngx_http_slidewin_visit_t *visit, ngx_http_slidewin_memo_t *memo,
+static ngx_http_slidewin_memo_copy_t *ngx_http_slidewin_lease_on_evict(
+    ngx_http_slidewin_zone_op_t *op, ngx_http_slidewin_memo_t *memo,
     void *data);
-static void ngx_http_slidewin_lease_lost(ngx_http_slidewin_lost_t *lost,
-    void *data);
+static void ngx_http_slidewin_lease_evicted(
+    ngx_http_slidewin_memo_copy_t *copy, void *data);
 static void ngx_http_slidewin_lease_timer(ngx_event_t *ev);
 static ngx_uint_t ngx_http_slidewin_lease_expire(
-    ngx_http_slidewin_policy_t *rule, int64_t now, ngx_uint_t most);
+    ngx_http_slidewin_policy_t *policy, int64_t now, ngx_uint_t max);
 
 
 ngx_uint_t
 ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_store_t *store, int64_t percent)
 {
-    int64_t                     now, span, most, wish;
-    ngx_uint_t                  taken;
-    ngx_http_slidewin_lease_t  *lease;
-    ngx_http_slidewin_rest_t    rest;
-    ngx_http_slidewin_visit_t   visit;
+    int64_t                      now, ttl, max, size;
+    ngx_uint_t                   taken;
+    ngx_http_slidewin_lease_t   *lease;
+    ngx_http_slidewin_unused_t   unused;
+    ngx_http_slidewin_zone_op_t  op;
 
-    span = ngx_http_slidewin_lease_ttl(&claim->rule);
+    ttl = ngx_http_slidewin_lease_ttl(&claim->rule);
 
-    if (span == 0 || claim->key.len > NGX_HTTP_SLIDEWIN_LEASE_KEY_MAX) {
+    if (ttl == 0 || claim->key.len > NGX_HTTP_SLIDEWIN_LEASE_KEY_MAX) {
         return 0;
     }
 
     now = ngx_http_slidewin_clock_ms();
+    size = 0;
     taken = 0;
-    rest.claim.cost = 0;
+    unused.claim.cost = 0;
 
-    lease = ngx_http_slidewin_lease_lock(&visit, claim);
+    lease = ngx_http_slidewin_lease_lock(&op, claim);
 
     if (lease == NULL
         || !ngx_http_slidewin_lease_matches(lease, claim, store))
@@ -114,7 +119,7 @@ ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
     }
 
     if (now < lease->ends && claim->cost <= lease->left) {
-        ngx_http_slidewin_lease_charge(&visit, lease, claim, now);
+        ngx_http_slidewin_lease_charge(&op, lease, claim, now);
         taken = 1;
         goto done;
     }
@@ -123,32 +128,44 @@ ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
         goto done;
     }
 
-    wish = ngx_http_slidewin_lease_next_size(lease, claim->cost, span, now);
+    size = ngx_http_slidewin_lease_next_size(lease, claim->cost, ttl, now);
 
-    if (wish) {
-        most = claim->rule.limit * percent / 100;
+    if (size) {
+        max = claim->rule.limit * percent / 100;
 
-        claim->prefetch = ngx_min(wish, ngx_max(most, 1));
-        lease->asking = now + span;
+        claim->prefetch = ngx_min(size, ngx_max(max, 1));
+        lease->asking_until = now + ttl;
     }
 
-    /* the store hears of what is left before it is asked for more */
+    /* the refund of what is left goes out before the store is asked for more */
 
-    if (wish || now >= lease->ends) {
-        ngx_http_slidewin_lease_drain(&visit, lease, store, &rest);
+    if (size || now >= lease->ends) {
+        ngx_http_slidewin_lease_drain(&op, lease, store, &unused);
     }
 
 done:
 
-    ngx_http_slidewin_lease_unlock(&visit);
-    ngx_http_slidewin_lease_refund(&rest.claim, claim, store);
+    ngx_http_slidewin_memo_unlock(&op);
+    ngx_http_slidewin_lease_refund(&unused.claim, claim, store);
+
+    if (taken) {
+        ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                       "slidewin lease: zone \"%V\" admitted cost %L, "
+                       "remaining %L", &claim->name, claim->cost,
+                       claim->verdict.remaining);
+
+    } else if (size) {
+        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                       "slidewin lease: zone \"%V\" prefetch %L",
+                       &claim->name, claim->prefetch);
+    }
 
     return taken;
 }
 
 
 static void
-ngx_http_slidewin_lease_charge(ngx_http_slidewin_visit_t *visit,
+ngx_http_slidewin_lease_charge(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_claim_t *claim,
     int64_t now)
 {
@@ -158,12 +175,15 @@ ngx_http_slidewin_lease_charge(ngx_http_slidewin_visit_t *visit,
     lease->used += claim->cost;
 
     if (lease->left == 0) {
-        ngx_http_slidewin_memo_unschedule(visit, &lease->memo);
+        ngx_http_slidewin_memo_unschedule(op, &lease->memo);
     }
 
     verdict = &claim->verdict;
 
-    ngx_http_slidewin_snapshot_load(&lease->echo, &claim->rule, now, verdict);
+    ngx_http_slidewin_snapshot_load(&lease->snapshot, &claim->rule, now,
+                                    verdict);
+
+    /* the snapshot has all units of the lease as used */
 
     verdict->admitted = 1;
     verdict->remaining += lease->left;
@@ -175,28 +195,28 @@ ngx_http_slidewin_lease_charge(ngx_http_slidewin_visit_t *visit,
 
 
 /*
- * A client that has not asked for a while takes what it needs.  One that comes
- * again soon gets as much once more; one that used up its lease in time gets
- * twice as much, one that did not what it used.
+ * Units to prefetch for a client: 0 if the store has not been asked for it for
+ * a while; as much as it takes now if the store was asked lately; twice its
+ * lease if that was used up in time; what it used if the lease ended lately.
  */
 
 static int64_t
 ngx_http_slidewin_lease_next_size(ngx_http_slidewin_lease_t *lease,
-    int64_t cost, int64_t span, int64_t now)
+    int64_t cost, int64_t ttl, int64_t now)
 {
-    if (now < lease->asking) {
+    if (now < lease->asking_until) {
         return 0;
     }
 
     if (lease->size == 0) {
-        return (now < lease->asked + span) ? cost : 0;
+        return (now < lease->asked + ttl) ? cost : 0;
     }
 
     if (now < lease->ends) {
         return 2 * lease->size;
     }
 
-    return (now < lease->ends + span) ? lease->used : 0;
+    return (now < lease->ends + ttl) ? lease->used : 0;
 }
 
 
@@ -204,40 +224,40 @@ void
 ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_store_t *store, int64_t asked)
 {
-    int64_t                     now, span;
-    ngx_http_slidewin_lease_t  *lease;
-    ngx_http_slidewin_rest_t    rest;
-    ngx_http_slidewin_visit_t   visit;
+    int64_t                      now, ttl;
+    ngx_http_slidewin_lease_t   *lease;
+    ngx_http_slidewin_unused_t   unused;
+    ngx_http_slidewin_zone_op_t  op;
 
-    span = ngx_http_slidewin_lease_ttl(&claim->rule);
+    ttl = ngx_http_slidewin_lease_ttl(&claim->rule);
 
-    if (span == 0 || claim->key.len > NGX_HTTP_SLIDEWIN_LEASE_KEY_MAX) {
+    if (ttl == 0 || claim->key.len > NGX_HTTP_SLIDEWIN_LEASE_KEY_MAX) {
         return;
     }
 
     now = ngx_http_slidewin_clock_ms();
-    rest.claim.cost = 0;
+    unused.claim.cost = 0;
 
     sw_verdict_complete(&claim->verdict, &claim->rule);
 
-    lease = ngx_http_slidewin_lease_lock(&visit, claim);
+    lease = ngx_http_slidewin_lease_lock(&op, claim);
 
     if (lease == NULL) {
-        lease = ngx_http_slidewin_memo_insert(&visit,
+        lease = ngx_http_slidewin_zone_insert_memo(&op,
                               offsetof(ngx_http_slidewin_lease_t, key)
                               + claim->key.len, now);
     }
 
     if (lease == NULL) {
-        ngx_http_slidewin_lease_unlock(&visit);
+        ngx_http_slidewin_memo_unlock(&op);
 
-        /* no memory to keep them in */
+        /* no memory to keep the units in */
 
-        rest.claim = *claim;
-        rest.claim.cost = claim->prefetch;
-        rest.claim.prefetch = 0;
+        unused.claim = *claim;
+        unused.claim.cost = claim->prefetch;
+        unused.claim.prefetch = 0;
 
-        ngx_http_slidewin_lease_refund(&rest.claim, claim, store);
+        ngx_http_slidewin_lease_refund(&unused.claim, claim, store);
         return;
     }
 
@@ -246,7 +266,7 @@ ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
         lease->key_len = (uint16_t) claim->key.len;
     }
 
-    /* the client was cleared meanwhile, and what is ahead with it */
+    /* the client was reset meanwhile, and what was prefetched with it */
 
     if (lease->size == 0 && asked <= lease->ends) {
         claim->prefetch = 0;
@@ -256,43 +276,60 @@ ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
         || !ngx_http_slidewin_lease_matches(lease, claim, store))
     {
 
-        /* what is left is from another time, and one at a time is enough */
+        /* what is left has another stamp, and a client has one lease */
 
-        ngx_http_slidewin_lease_drain(&visit, lease, store, &rest);
+        ngx_http_slidewin_lease_drain(&op, lease, store, &unused);
+        ngx_http_slidewin_lease_set(&op, lease, claim, store, asked + ttl,
+                                    now);
 
-        lease->rule = claim->rule;
-        lease->origin = store->origin;
-        lease->size = claim->prefetch;
-        lease->used = 0;
-        lease->stamp = claim->verdict.stamp;
-        lease->ends = claim->prefetch ? asked + span : 0;
-        lease->asking = 0;
-
-        ngx_http_slidewin_snapshot_save(&lease->echo, &claim->verdict, now);
-
-        lease->echo.remaining -= claim->prefetch;
-        lease->echo.level += claim->prefetch * claim->verdict.scale;
-
-        ngx_memory_barrier();
-
-        lease->left = claim->prefetch;
-
-        if (lease->left) {
-            ngx_http_slidewin_memo_schedule(&visit, &lease->memo);
-        }
-
-    } else if (lease->size && now >= lease->ends + span) {
+    } else if (lease->size && now >= lease->ends + ttl) {
         lease->size = 0;
         lease->ends = 0;
     }
 
     lease->asked = now;
 
-    ngx_http_slidewin_zone_keep(&visit, &lease->memo,
-                                ngx_max(now, lease->ends) + span);
+    ngx_http_slidewin_memo_keep_until(&op, &lease->memo,
+                                      ngx_max(now, lease->ends) + ttl);
 
-    ngx_http_slidewin_lease_unlock(&visit);
-    ngx_http_slidewin_lease_refund(&rest.claim, claim, store);
+    ngx_http_slidewin_memo_unlock(&op);
+    ngx_http_slidewin_lease_refund(&unused.claim, claim, store);
+
+    if (claim->prefetch) {
+        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                       "slidewin lease: zone \"%V\" refilled with %L",
+                       &claim->name, claim->prefetch);
+    }
+}
+
+
+static void
+ngx_http_slidewin_lease_set(ngx_http_slidewin_zone_op_t *op,
+    ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_claim_t *claim,
+    ngx_http_slidewin_store_t *store, int64_t ends, int64_t now)
+{
+    lease->rule = claim->rule;
+    lease->origin = store->origin;
+    lease->size = claim->prefetch;
+    lease->used = 0;
+    lease->stamp = claim->verdict.stamp;
+    lease->ends = claim->prefetch ? ends : 0;
+    lease->asking_until = 0;
+
+    ngx_http_slidewin_snapshot_save(&lease->snapshot, &claim->verdict, now);
+
+    lease->snapshot.remaining -= claim->prefetch;
+    lease->snapshot.level += claim->prefetch * claim->verdict.scale;
+
+    /* a worker that is killed before this leaves a lease without units */
+
+    ngx_memory_barrier();
+
+    lease->left = claim->prefetch;
+
+    if (lease->left) {
+        ngx_http_slidewin_memo_schedule(op, &lease->memo);
+    }
 }
 
 
@@ -300,11 +337,11 @@ ngx_uint_t
 ngx_http_slidewin_lease_put_back(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_store_t *store)
 {
-    ngx_uint_t                  returned;
-    ngx_http_slidewin_lease_t  *lease;
-    ngx_http_slidewin_visit_t   visit;
+    ngx_uint_t                    returned;
+    ngx_http_slidewin_lease_t    *lease;
+    ngx_http_slidewin_zone_op_t   op;
 
-    lease = ngx_http_slidewin_lease_lock(&visit, claim);
+    lease = ngx_http_slidewin_lease_lock(&op, claim);
 
     returned = lease && lease->stamp == claim->verdict.stamp
                && lease->used >= claim->cost
@@ -316,134 +353,130 @@ ngx_http_slidewin_lease_put_back(ngx_http_slidewin_claim_t *claim,
         lease->left += claim->cost;
 
         if (lease->memo.queue.next == NULL) {
-            ngx_http_slidewin_memo_schedule(&visit, &lease->memo);
+            ngx_http_slidewin_memo_schedule(&op, &lease->memo);
         }
     }
 
-    ngx_http_slidewin_lease_unlock(&visit);
+    ngx_http_slidewin_memo_unlock(&op);
 
     return returned;
 }
 
 
-/* what was left is counted no more either, nor what is on its way */
+/* ends is the time, so that a refill that was asked for before is dropped */
 
 void
 ngx_http_slidewin_lease_forget(ngx_http_slidewin_claim_t *claim)
 {
-    ngx_http_slidewin_lease_t  *lease;
-    ngx_http_slidewin_visit_t   visit;
+    ngx_http_slidewin_lease_t    *lease;
+    ngx_http_slidewin_zone_op_t   op;
 
-    lease = ngx_http_slidewin_lease_lock(&visit, claim);
+    lease = ngx_http_slidewin_lease_lock(&op, claim);
 
     if (lease) {
         lease->left = 0;
-        ngx_http_slidewin_memo_unschedule(&visit, &lease->memo);
+        ngx_http_slidewin_memo_unschedule(&op, &lease->memo);
 
         lease->size = 0;
         lease->ends = ngx_http_slidewin_clock_ms();
         lease->asked = 0;
-        lease->asking = 0;
+        lease->asking_until = 0;
     }
 
-    ngx_http_slidewin_lease_unlock(&visit);
+    ngx_http_slidewin_memo_unlock(&op);
 }
 
 
 static ngx_http_slidewin_lease_t *
-ngx_http_slidewin_lease_lock(ngx_http_slidewin_visit_t *visit,
+ngx_http_slidewin_lease_lock(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_claim_t *claim)
 {
-    ngx_http_slidewin_zone_open_key(visit, claim->zone, &claim->key,
-                                    NGX_HTTP_SLIDEWIN_LEASE);
-    ngx_http_slidewin_zone_lock(visit);
+    ngx_http_slidewin_memo_lock(op, claim, NGX_HTTP_SLIDEWIN_NODE_LEASE);
 
-    return ngx_http_slidewin_memo_lookup(visit);
+    return ngx_http_slidewin_memo_lookup(op);
 }
 
 
-static void
-ngx_http_slidewin_lease_unlock(ngx_http_slidewin_visit_t *visit)
-{
-    ngx_http_slidewin_zone_unlock(visit);
-    ngx_http_slidewin_zone_report(visit, ngx_cycle->log);
-}
-
-
-/* a reload may have changed the limit, or where it counts */
+/* a reload may have changed the limit, or the store */
 
 static ngx_uint_t
 ngx_http_slidewin_lease_matches(ngx_http_slidewin_lease_t *lease,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_store_t *store)
 {
     return lease->origin == store->origin
-           && ngx_http_slidewin_same_rule(&lease->rule, &claim->rule);
+           && ngx_http_slidewin_memo_same_rule(&lease->rule, &claim->rule);
 }
 
 
-/* the longer units are held, the later the limit hears of their use */
+/*
+ * Units count from when they were prefetched, not from when they are used: the
+ * longer they are held, the less exact is the limit.
+ */
 
 static int64_t
 ngx_http_slidewin_lease_ttl(const sw_rule_t *rule)
 {
     return ngx_min(rule->window / NGX_HTTP_SLIDEWIN_LEASE_PART,
-                   NGX_HTTP_SLIDEWIN_LEASE_MAX);
+                   NGX_HTTP_SLIDEWIN_LEASE_TTL_MAX);
 }
 
 
-/* what another store has counted is not for this one to take back */
+/* units that another store has counted are dropped: this one has not */
 
 static void
-ngx_http_slidewin_lease_drain(ngx_http_slidewin_visit_t *visit,
+ngx_http_slidewin_lease_drain(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_store_t *store,
-    ngx_http_slidewin_rest_t *rest)
+    ngx_http_slidewin_unused_t *unused)
 {
-    ngx_memzero(&rest->claim, sizeof(ngx_http_slidewin_claim_t));
+    ngx_memzero(&unused->claim, sizeof(ngx_http_slidewin_claim_t));
 
-    /* also if nothing is left: who used the last of it may have died */
+    /*
+     * Also if nothing is left: a worker that used the last unit may have been
+     * killed before it did this.
+     */
 
-    ngx_http_slidewin_memo_unschedule(visit, &lease->memo);
+    ngx_http_slidewin_memo_unschedule(op, &lease->memo);
 
     if (lease->left == 0) {
         return;
     }
 
-    rest->claim.cost = (lease->origin == store->origin) ? lease->left : 0;
-    rest->claim.rule = lease->rule;
-    rest->claim.verdict.stamp = lease->stamp;
-    rest->claim.key.len = lease->key_len;
-    rest->claim.key.data = rest->key;
-    ngx_memcpy(rest->key, lease->key, lease->key_len);
+    unused->claim.cost = (lease->origin == store->origin) ? lease->left : 0;
+    unused->claim.rule = lease->rule;
+    unused->claim.verdict.stamp = lease->stamp;
+    unused->claim.key.len = lease->key_len;
+    unused->claim.key.data = unused->key;
+    ngx_memcpy(unused->key, lease->key, lease->key_len);
 
     lease->left = 0;
 }
 
 
 static void
-ngx_http_slidewin_lease_refund(ngx_http_slidewin_claim_t *rest,
+ngx_http_slidewin_lease_refund(ngx_http_slidewin_claim_t *unused,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_store_t *store)
 {
-    if (rest->cost == 0) {
+    if (unused->cost == 0) {
         return;
     }
 
-    rest->zone = claim->zone;
-    rest->name = claim->name;
+    unused->zone = claim->zone;
+    unused->name = claim->name;
 
-    ngx_http_slidewin_deny_cache_invalidate(rest);
-    ngx_http_slidewin_refund(store, rest);
+    ngx_http_slidewin_deny_cache_invalidate(unused);
+    ngx_http_slidewin_refund(store, unused);
 }
 
 
 void
 ngx_http_slidewin_lease_start(ngx_http_slidewin_policy_t *policy)
 {
-    int64_t       span;
+    int64_t       ttl;
     ngx_event_t  *ev;
 
-    span = policy->rate ? 0 : ngx_http_slidewin_lease_ttl(&policy->rule);
+    ttl = policy->rate ? 0 : ngx_http_slidewin_lease_ttl(&policy->rule);
 
-    policy->lease_watch = ngx_max(span, NGX_HTTP_SLIDEWIN_LEASE_WATCH);
+    policy->lease_watch = ngx_max(ttl, NGX_HTTP_SLIDEWIN_LEASE_INTERVAL);
 
     ev = &policy->lease_timer;
 
@@ -455,68 +488,70 @@ ngx_http_slidewin_lease_start(ngx_http_slidewin_policy_t *policy)
     ngx_add_timer(ev, policy->lease_watch);
 
     ngx_http_slidewin_zone_ref(policy->zone);
-    ngx_http_slidewin_zone_on_lost(policy->zone, ngx_http_slidewin_lease_copy,
-                                   ngx_http_slidewin_lease_lost, policy);
+    ngx_http_slidewin_zone_on_evict(policy->zone,
+                                    ngx_http_slidewin_lease_on_evict,
+                                    ngx_http_slidewin_lease_evicted, policy);
 }
 
 
-/* a lease that makes room for another client: what is left of it goes back */
+/* what is left of a lease that makes room for another client goes back */
 
-static ngx_http_slidewin_lost_t *
-ngx_http_slidewin_lease_copy(ngx_http_slidewin_visit_t *visit,
+static ngx_http_slidewin_memo_copy_t *
+ngx_http_slidewin_lease_on_evict(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_memo_t *memo, void *data)
 {
     ngx_http_slidewin_policy_t *policy = data;
 
-    ngx_http_slidewin_rest_t  *rest;
+    ngx_http_slidewin_unused_t  *unused;
 
-    rest = ngx_alloc(sizeof(ngx_http_slidewin_rest_t), ngx_cycle->log);
-    if (rest == NULL) {
+    unused = ngx_alloc(sizeof(ngx_http_slidewin_unused_t), ngx_cycle->log);
+    if (unused == NULL) {
         return NULL;
     }
 
-    ngx_http_slidewin_lease_drain(visit, (ngx_http_slidewin_lease_t *) memo,
-                                  policy->store, rest);
+    ngx_http_slidewin_lease_drain(op, (ngx_http_slidewin_lease_t *) memo,
+                                  policy->store, unused);
 
-    return &rest->lost;
+    return &unused->copy;
 }
 
 
 static void
-ngx_http_slidewin_lease_lost(ngx_http_slidewin_lost_t *lost, void *data)
+ngx_http_slidewin_lease_evicted(ngx_http_slidewin_memo_copy_t *copy,
+    void *data)
 {
     ngx_http_slidewin_policy_t *policy = data;
 
-    ngx_http_slidewin_rest_t   *rest;
-    ngx_http_slidewin_claim_t   claim;
+    ngx_http_slidewin_claim_t    claim;
+    ngx_http_slidewin_unused_t  *unused;
 
-    rest = ngx_queue_data(lost, ngx_http_slidewin_rest_t, lost);
+    unused = ngx_queue_data(copy, ngx_http_slidewin_unused_t, copy);
 
     claim.zone = policy->zone;
     claim.name = policy->name;
 
-    ngx_http_slidewin_lease_refund(&rest->claim, &claim, policy->store);
+    ngx_http_slidewin_lease_refund(&unused->claim, &claim, policy->store);
 
-    ngx_free(rest);
+    ngx_free(unused);
 }
 
 
-/* the last one waits for no lease to end, nor for Redis */
+/* the last worker waits neither for leases to end nor for Redis */
 
 void
 ngx_http_slidewin_lease_stop(ngx_http_slidewin_policy_t *policy)
 {
     if (ngx_http_slidewin_zone_unref(policy->zone)) {
         (void) ngx_http_slidewin_lease_expire(policy, INT64_MAX,
-                                              NGX_HTTP_SLIDEWIN_LEASE_LEFT);
+                                          NGX_HTTP_SLIDEWIN_LEASE_EXPIRE_ALL);
     }
 }
 
 
 /*
- * Any worker sees to any lease: the one that took it may be gone.  What nobody
- * hands back stays counted until it leaves the window.  One that was replaced
- * may not know the store of the others.
+ * Any worker expires any lease: the one that prefetched it may be gone.  Units
+ * that are never handed back stay counted until they leave the window.  An
+ * exiting worker of an old configuration may not know the store of the others.
  */
 
 static void
@@ -532,9 +567,9 @@ ngx_http_slidewin_lease_timer(ngx_event_t *ev)
     policy = ev->data;
 
     more = ngx_http_slidewin_lease_expire(policy, ngx_http_slidewin_clock_ms(),
-                                          NGX_HTTP_SLIDEWIN_LEASE_ENDED);
+                                          NGX_HTTP_SLIDEWIN_LEASE_EXPIRE);
 
-    ngx_add_timer(ev, more ? NGX_HTTP_SLIDEWIN_LEASE_MORE
+    ngx_add_timer(ev, more ? NGX_HTTP_SLIDEWIN_LEASE_NEXT
                            : policy->lease_watch);
 }
 
@@ -543,37 +578,37 @@ ngx_http_slidewin_lease_timer(ngx_event_t *ev)
 
 static ngx_uint_t
 ngx_http_slidewin_lease_expire(ngx_http_slidewin_policy_t *policy,
-    int64_t now, ngx_uint_t most)
+    int64_t now, ngx_uint_t max)
 {
-    ngx_uint_t                  n, ended;
-    ngx_http_slidewin_claim_t   claim;
-    ngx_http_slidewin_lease_t  *lease;
-    ngx_http_slidewin_rest_t    rest;
-    ngx_http_slidewin_visit_t   visit;
+    ngx_uint_t                   n, ended;
+    ngx_http_slidewin_claim_t    claim;
+    ngx_http_slidewin_lease_t   *lease;
+    ngx_http_slidewin_unused_t   unused;
+    ngx_http_slidewin_zone_op_t  op;
 
     claim.zone = policy->zone;
     claim.name = policy->name;
 
-    for (n = 0; n < most; n++) {
+    for (n = 0; n < max; n++) {
 
-        ngx_http_slidewin_zone_open(&visit, policy->zone);
-        ngx_http_slidewin_zone_lock(&visit);
+        ngx_http_slidewin_zone_op_init(&op, policy->zone);
+        ngx_http_slidewin_zone_lock(&op);
 
-        rest.claim.cost = 0;
-        lease = ngx_http_slidewin_memo_next_due(&visit);
+        unused.claim.cost = 0;
+        lease = ngx_http_slidewin_memo_next_due(&op);
         ended = (lease && lease->ends <= now);
 
         if (ended) {
-            ngx_http_slidewin_lease_drain(&visit, lease, policy->store, &rest);
+            ngx_http_slidewin_lease_drain(&op, lease, policy->store, &unused);
         }
 
-        ngx_http_slidewin_lease_unlock(&visit);
+        ngx_http_slidewin_memo_unlock(&op);
 
         if (!ended) {
             return 0;
         }
 
-        ngx_http_slidewin_lease_refund(&rest.claim, &claim, policy->store);
+        ngx_http_slidewin_lease_refund(&unused.claim, &claim, policy->store);
     }
 
     return 1;

@@ -13,24 +13,28 @@
 
 
 /*
- * Whether the claim could be counted from a lease, of so many percent of the
- * limit at most.  If not, the store is to be asked, and for what is ahead;
- * with no percent it is not.
+ * Whether the claim could be counted from the client's lease.  If not, the
+ * store is to be asked for the claim and claim->prefetch units more: at most
+ * percent of the limit, and none with a percent of 0.
  */
 ngx_uint_t ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_store_t *store, int64_t percent);
 
-/* the store has counted the claim, and what is ahead, asked at that time */
+/*
+ * The store, asked at that time, in ms, has counted the claim and
+ * claim->prefetch units, which become the client's lease.
+ */
 void ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_store_t *store, int64_t asked);
 
-/* whether a claim that was taken from a lease could be put back there */
+/* whether a claim that was counted from a lease could be put back there */
 ngx_uint_t ngx_http_slidewin_lease_put_back(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_store_t *store);
 
+/* the client's count begins anew: the units of its lease count no more */
 void ngx_http_slidewin_lease_forget(ngx_http_slidewin_claim_t *claim);
 
-/* a worker's: sees to leases that have ended, until it leaves */
+/* a worker's timer, which hands back what is left of leases that have ended */
 void ngx_http_slidewin_lease_start(ngx_http_slidewin_policy_t *policy);
 void ngx_http_slidewin_lease_stop(ngx_http_slidewin_policy_t *policy);
 

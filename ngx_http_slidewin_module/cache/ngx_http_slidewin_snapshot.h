@@ -1,7 +1,7 @@
 
 /*
- * An answer that is told again later: what was left then, and times that have
- * come nearer since.
+ * A verdict of the store that is told again later: what was left at its time,
+ * and waiting times that have become shorter since.
  */
 
 
@@ -18,44 +18,36 @@ typedef struct {
     int64_t        more;
     int64_t        reset;
     int64_t        level;
-} ngx_http_slidewin_echo_t;
+} ngx_http_slidewin_snapshot_t;
 
 
 static ngx_inline void
-ngx_http_slidewin_snapshot_save(ngx_http_slidewin_echo_t *echo,
+ngx_http_slidewin_snapshot_save(ngx_http_slidewin_snapshot_t *snapshot,
     const sw_verdict_t *verdict, int64_t now)
 {
-    echo->at = now;
-    echo->remaining = verdict->remaining;
-    echo->more = verdict->more;
-    echo->reset = verdict->reset;
-    echo->level = verdict->level;
+    snapshot->at = now;
+    snapshot->remaining = verdict->remaining;
+    snapshot->more = verdict->more;
+    snapshot->reset = verdict->reset;
+    snapshot->level = verdict->level;
 }
 
 
 static ngx_inline void
-ngx_http_slidewin_snapshot_load(const ngx_http_slidewin_echo_t *echo,
+ngx_http_slidewin_snapshot_load(const ngx_http_slidewin_snapshot_t *snapshot,
     const sw_rule_t *rule, int64_t now, sw_verdict_t *verdict)
 {
-    int64_t  gone;
+    int64_t  age;
 
-    gone = now - echo->at;
+    age = now - snapshot->at;
 
     ngx_memzero(verdict, sizeof(sw_verdict_t));
 
-    verdict->remaining = echo->remaining;
-    verdict->more = ngx_max(echo->more - gone, 0);
-    verdict->reset = ngx_max(echo->reset - gone, 0);
-    verdict->level = echo->level;
+    verdict->remaining = snapshot->remaining;
+    verdict->more = ngx_max(snapshot->more - age, 0);
+    verdict->reset = ngx_max(snapshot->reset - age, 0);
+    verdict->level = snapshot->level;
     verdict->scale = (rule->algorithm == SW_COUNTER) ? rule->window : 1;
-}
-
-
-static ngx_inline ngx_uint_t
-ngx_http_slidewin_same_rule(const sw_rule_t *one, const sw_rule_t *two)
-{
-    return one->algorithm == two->algorithm && one->limit == two->limit
-           && one->window == two->window && one->slices == two->slices;
 }
 
 

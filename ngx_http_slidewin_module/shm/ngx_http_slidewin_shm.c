@@ -4,23 +4,23 @@
 
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_shm.h"
-#include "ngx_http_slidewin_zone.h"
+#include "ngx_http_slidewin_zone_expiry.h"
 
 
 /*
- * A claim on its way through its zone.  The state is the node's, unless that
- * was counted with another policy: then it is what the node will become if
- * the claim is counted.
+ * The check of one claim in its zone.  state is the node's, unless that was
+ * counted by another rule: then it is carried, which is what the node becomes
+ * if the claim is counted.
  */
 
 typedef struct {
-    ngx_http_slidewin_claim_t  *claim;
-    ngx_http_slidewin_node_t   *node;
-    sw_state_t                 *state;
-    sw_any_state_t              carried;
-    ngx_http_slidewin_visit_t   visit;
-    ngx_uint_t                  counts;
-} ngx_http_slidewin_slot_t;
+    ngx_http_slidewin_claim_t    *claim;
+    ngx_http_slidewin_node_t     *node;
+    sw_state_t                   *state;
+    sw_any_state_t                carried;
+    ngx_http_slidewin_zone_op_t   op;
+    ngx_uint_t                    to_count;
+} ngx_http_slidewin_shm_check_t;
 
 
 static ngx_int_t ngx_http_slidewin_shm_take(ngx_http_slidewin_store_t *store,
@@ -34,23 +34,23 @@ static ngx_int_t ngx_http_slidewin_shm_give_back(
 
 static ngx_int_t ngx_http_slidewin_shm_take_one(
     ngx_http_slidewin_call_t *call);
-static void ngx_http_slidewin_shm_open(ngx_http_slidewin_slot_t *slots,
-    ngx_http_slidewin_call_t *call);
-static void ngx_http_slidewin_shm_visit(ngx_http_slidewin_slot_t *slot,
-    ngx_http_slidewin_claim_t *claim);
-static void ngx_http_slidewin_shm_close(ngx_http_slidewin_slot_t *slots,
-    ngx_http_slidewin_call_t *call);
+static void ngx_http_slidewin_shm_lock_all(
+    ngx_http_slidewin_shm_check_t *checks, ngx_http_slidewin_call_t *call);
+static void ngx_http_slidewin_shm_check_init(
+    ngx_http_slidewin_shm_check_t *check, ngx_http_slidewin_claim_t *claim);
+static void ngx_http_slidewin_shm_unlock_all(
+    ngx_http_slidewin_shm_check_t *checks, ngx_http_slidewin_call_t *call);
 static ngx_uint_t ngx_http_slidewin_shm_decide(
-    ngx_http_slidewin_slot_t *slots, ngx_uint_t n, int64_t now);
-static ngx_uint_t ngx_http_slidewin_shm_admits(ngx_http_slidewin_slot_t *slot,
+    ngx_http_slidewin_shm_check_t *checks, ngx_uint_t n, int64_t now);
+static ngx_uint_t ngx_http_slidewin_shm_admits(
+    ngx_http_slidewin_shm_check_t *check, int64_t now);
+static void ngx_http_slidewin_shm_find(ngx_http_slidewin_shm_check_t *check,
     int64_t now);
-static void ngx_http_slidewin_shm_find(ngx_http_slidewin_slot_t *slot,
-    int64_t now);
-static ngx_int_t ngx_http_slidewin_shm_prepare(ngx_http_slidewin_slot_t *slot,
-    int64_t now);
-static ngx_int_t ngx_http_slidewin_shm_carry(ngx_http_slidewin_slot_t *slot,
-    int64_t now);
-static void ngx_http_slidewin_shm_count(ngx_http_slidewin_slot_t *slot,
+static ngx_int_t ngx_http_slidewin_shm_prepare(
+    ngx_http_slidewin_shm_check_t *check, int64_t now);
+static ngx_int_t ngx_http_slidewin_shm_carry(
+    ngx_http_slidewin_shm_check_t *check, int64_t now);
+static void ngx_http_slidewin_shm_finish(ngx_http_slidewin_shm_check_t *check,
     int64_t now);
 
 
@@ -71,92 +71,96 @@ static ngx_int_t
 ngx_http_slidewin_shm_take(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call)
 {
-    int64_t                   now;
-    ngx_int_t                 rc;
-    ngx_uint_t                i;
-    ngx_http_slidewin_slot_t  slots[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
+    int64_t                        now;
+    ngx_int_t                      rc;
+    ngx_uint_t                     i;
+    ngx_http_slidewin_shm_check_t  checks[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
 
     if (call->n == 1) {
         return ngx_http_slidewin_shm_take_one(call);
     }
 
-    ngx_http_slidewin_shm_open(slots, call);
+    ngx_http_slidewin_shm_lock_all(checks, call);
 
     now = ngx_http_slidewin_clock_ms();
     rc = NGX_OK;
 
-    if (ngx_http_slidewin_shm_decide(slots, call->n, now)) {
+    if (ngx_http_slidewin_shm_decide(checks, call->n, now)) {
 
-        /* memory for all before any is counted */
+        /* memory for all claims before any of them is counted */
 
         for (i = 0; i < call->n && rc == NGX_OK; i++) {
-            rc = ngx_http_slidewin_shm_prepare(&slots[i],
-                                               now + slots[i].visit.utc);
+            rc = ngx_http_slidewin_shm_prepare(&checks[i],
+                                               now + checks[i].op.utc_offset);
         }
     }
 
     if (rc == NGX_OK) {
         for (i = 0; i < call->n; i++) {
-            ngx_http_slidewin_shm_count(&slots[i], now + slots[i].visit.utc);
+            ngx_http_slidewin_shm_finish(&checks[i],
+                                         now + checks[i].op.utc_offset);
         }
     }
 
-    ngx_http_slidewin_shm_close(slots, call);
+    ngx_http_slidewin_shm_unlock_all(checks, call);
 
     return rc;
 }
 
 
-/* what nearly every request does; all or nothing is no question for it */
+/* the common case: one claim needs no second pass for all or nothing */
 
 static ngx_int_t
 ngx_http_slidewin_shm_take_one(ngx_http_slidewin_call_t *call)
 {
-    int64_t                     now;
-    ngx_int_t                   rc;
-    ngx_http_slidewin_slot_t    slot;
-    ngx_http_slidewin_claim_t  *claim;
+    int64_t                         now;
+    ngx_int_t                       rc;
+    ngx_http_slidewin_shm_check_t   check;
+    ngx_http_slidewin_claim_t      *claim;
 
     claim = call->claims[0];
 
-    ngx_http_slidewin_shm_visit(&slot, claim);
+    ngx_http_slidewin_shm_check_init(&check, claim);
 
-    ngx_http_slidewin_zone_lock(&slot.visit);
+    ngx_http_slidewin_zone_lock(&check.op);
 
-    /* not before: whoever had the lock meanwhile would be ahead of it */
+    /*
+     * Not before the lock: another worker that held it meanwhile would have
+     * counted at a later time.
+     */
 
-    now = ngx_http_slidewin_clock_ms() + slot.visit.utc;
+    now = ngx_http_slidewin_clock_ms() + check.op.utc_offset;
 
-    ngx_http_slidewin_shm_find(&slot, now);
+    ngx_http_slidewin_shm_find(&check, now);
 
-    /* nearly every client is known, and its state needs no more memory */
+    /* most clients are known, and their states need no more memory */
 
-    if (slot.node && slot.state == &slot.node->state
+    if (check.node && check.state == &check.node->state
         && claim->rule.algorithm != SW_LOG)
     {
         rc = NGX_OK;
-        claim->counted = sw_window_take(slot.state, &claim->rule, now,
+        claim->counted = sw_window_take(check.state, &claim->rule, now,
                                         claim->cost, &claim->verdict)
                          && claim->cost > 0;
 
         if (claim->counted) {
-            ngx_http_slidewin_zone_place(&slot.visit, slot.node);
+            ngx_http_slidewin_zone_expiry_update(&check.op, check.node);
         }
 
     } else {
-        slot.counts = ngx_http_slidewin_shm_admits(&slot, now)
+        check.to_count = ngx_http_slidewin_shm_admits(&check, now)
                       && claim->cost > 0;
 
-        rc = ngx_http_slidewin_shm_prepare(&slot, now);
+        rc = ngx_http_slidewin_shm_prepare(&check, now);
 
         if (rc == NGX_OK) {
-            ngx_http_slidewin_shm_count(&slot, now);
+            ngx_http_slidewin_shm_finish(&check, now);
         }
     }
 
-    ngx_http_slidewin_zone_unlock(&slot.visit);
+    ngx_http_slidewin_zone_unlock(&check.op);
 
-    ngx_http_slidewin_zone_report(&slot.visit, call->log);
+    ngx_http_slidewin_zone_finish(&check.op, call->log);
 
     return rc;
 }
@@ -166,23 +170,23 @@ static ngx_int_t
 ngx_http_slidewin_shm_peek(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call)
 {
-    int64_t                   now, then;
-    ngx_uint_t                i;
-    ngx_http_slidewin_slot_t  slots[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
+    int64_t                        now, zone_now;
+    ngx_uint_t                     i;
+    ngx_http_slidewin_shm_check_t  checks[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
 
-    ngx_http_slidewin_shm_open(slots, call);
+    ngx_http_slidewin_shm_lock_all(checks, call);
 
     now = ngx_http_slidewin_clock_ms();
 
     for (i = 0; i < call->n; i++) {
-        then = now + slots[i].visit.utc;
+        zone_now = now + checks[i].op.utc_offset;
 
-        ngx_http_slidewin_shm_find(&slots[i], then);
-        (void) ngx_http_slidewin_shm_admits(&slots[i], then);
-        ngx_http_slidewin_shm_count(&slots[i], then);
+        ngx_http_slidewin_shm_find(&checks[i], zone_now);
+        (void) ngx_http_slidewin_shm_admits(&checks[i], zone_now);
+        ngx_http_slidewin_shm_finish(&checks[i], zone_now);
     }
 
-    ngx_http_slidewin_shm_close(slots, call);
+    ngx_http_slidewin_shm_unlock_all(checks, call);
 
     return NGX_OK;
 }
@@ -192,21 +196,21 @@ static ngx_int_t
 ngx_http_slidewin_shm_reset(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call)
 {
-    ngx_uint_t                 i;
-    ngx_http_slidewin_node_t  *node;
-    ngx_http_slidewin_slot_t   slots[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
+    ngx_uint_t                      i;
+    ngx_http_slidewin_node_t       *node;
+    ngx_http_slidewin_shm_check_t   checks[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
 
-    ngx_http_slidewin_shm_open(slots, call);
+    ngx_http_slidewin_shm_lock_all(checks, call);
 
     for (i = 0; i < call->n; i++) {
-        node = ngx_http_slidewin_zone_lookup(&slots[i].visit);
+        node = ngx_http_slidewin_zone_lookup(&checks[i].op);
 
         if (node) {
-            ngx_http_slidewin_zone_remove(&slots[i].visit, node);
+            ngx_http_slidewin_zone_remove(&checks[i].op, node);
         }
     }
 
-    ngx_http_slidewin_shm_close(slots, call);
+    ngx_http_slidewin_shm_unlock_all(checks, call);
 
     return NGX_OK;
 }
@@ -216,16 +220,16 @@ static ngx_int_t
 ngx_http_slidewin_shm_give_back(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call)
 {
-    ngx_uint_t                  i;
-    ngx_http_slidewin_node_t   *node;
-    ngx_http_slidewin_slot_t    slots[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
-    ngx_http_slidewin_claim_t  *claim;
+    ngx_uint_t                      i;
+    ngx_http_slidewin_node_t       *node;
+    ngx_http_slidewin_shm_check_t   checks[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
+    ngx_http_slidewin_claim_t      *claim;
 
-    ngx_http_slidewin_shm_open(slots, call);
+    ngx_http_slidewin_shm_lock_all(checks, call);
 
     for (i = 0; i < call->n; i++) {
-        claim = slots[i].claim;
-        node = ngx_http_slidewin_zone_lookup(&slots[i].visit);
+        claim = checks[i].claim;
+        node = ngx_http_slidewin_zone_lookup(&checks[i].op);
 
         if (node == NULL) {
             continue;
@@ -234,17 +238,19 @@ ngx_http_slidewin_shm_give_back(ngx_http_slidewin_store_t *store,
         sw_window_give_back(&node->state, &claim->rule, claim->cost,
                             claim->verdict.stamp);
 
-        ngx_http_slidewin_zone_place(&slots[i].visit, node);
+        ngx_http_slidewin_zone_expiry_update(&checks[i].op, node);
     }
 
-    ngx_http_slidewin_shm_close(slots, call);
+    ngx_http_slidewin_shm_unlock_all(checks, call);
 
     return NGX_OK;
 }
 
 
+/* the order of locking is the order of call->claims from here on */
+
 static void
-ngx_http_slidewin_shm_open(ngx_http_slidewin_slot_t *slots,
+ngx_http_slidewin_shm_lock_all(ngx_http_slidewin_shm_check_t *checks,
     ngx_http_slidewin_call_t *call)
 {
     ngx_uint_t                  i, j;
@@ -267,52 +273,55 @@ ngx_http_slidewin_shm_open(ngx_http_slidewin_slot_t *slots,
     }
 
     for (i = 0; i < call->n; i++) {
-        ngx_http_slidewin_shm_visit(&slots[i], call->claims[i]);
+        ngx_http_slidewin_shm_check_init(&checks[i], call->claims[i]);
     }
 
     for (i = 0; i < call->n; i++) {
-        ngx_http_slidewin_zone_lock(&slots[i].visit);
+        ngx_http_slidewin_zone_lock(&checks[i].op);
     }
 }
 
 
 static void
-ngx_http_slidewin_shm_visit(ngx_http_slidewin_slot_t *slot,
+ngx_http_slidewin_shm_check_init(ngx_http_slidewin_shm_check_t *check,
     ngx_http_slidewin_claim_t *claim)
 {
-    slot->claim = claim;
-    slot->node = NULL;
-    slot->state = NULL;
-    slot->counts = 0;
+    check->claim = claim;
+    check->node = NULL;
+    check->state = NULL;
+    check->to_count = 0;
 
-    ngx_http_slidewin_zone_open_key(&slot->visit, claim->zone, &claim->key,
-                                    NGX_HTTP_SLIDEWIN_COUNTS);
+    ngx_http_slidewin_zone_op_init_key(&check->op, claim->zone, &claim->key,
+                                    NGX_HTTP_SLIDEWIN_NODE_COUNTER);
 }
 
 
 static void
-ngx_http_slidewin_shm_close(ngx_http_slidewin_slot_t *slots,
+ngx_http_slidewin_shm_unlock_all(ngx_http_slidewin_shm_check_t *checks,
     ngx_http_slidewin_call_t *call)
 {
     ngx_uint_t  i;
 
     for (i = call->n; i > 0; i--) {
-        ngx_http_slidewin_zone_unlock(&slots[i - 1].visit);
+        ngx_http_slidewin_zone_unlock(&checks[i - 1].op);
     }
 
     for (i = 0; i < call->n; i++) {
-        ngx_http_slidewin_zone_report(&slots[i].visit, call->log);
+        ngx_http_slidewin_zone_finish(&checks[i].op, call->log);
     }
 }
 
 
-/* returns whether any claim is to be counted */
+/*
+ * An enforced claim that is rejected leaves every claim uncounted, one of a dry
+ * run the claims of dry runs.  Returns whether any claim is to be counted.
+ */
 
 static ngx_uint_t
-ngx_http_slidewin_shm_decide(ngx_http_slidewin_slot_t *slots, ngx_uint_t n,
-    int64_t now)
+ngx_http_slidewin_shm_decide(ngx_http_slidewin_shm_check_t *checks,
+    ngx_uint_t n, int64_t now)
 {
-    int64_t                     then;
+    int64_t                     zone_now;
     ngx_uint_t                  i, enforced, dry_run, counts;
     ngx_http_slidewin_claim_t  *claim;
 
@@ -320,15 +329,15 @@ ngx_http_slidewin_shm_decide(ngx_http_slidewin_slot_t *slots, ngx_uint_t n,
     dry_run = 1;
 
     for (i = 0; i < n; i++) {
-        then = now + slots[i].visit.utc;
+        zone_now = now + checks[i].op.utc_offset;
 
-        ngx_http_slidewin_shm_find(&slots[i], then);
+        ngx_http_slidewin_shm_find(&checks[i], zone_now);
 
-        if (ngx_http_slidewin_shm_admits(&slots[i], then)) {
+        if (ngx_http_slidewin_shm_admits(&checks[i], zone_now)) {
             continue;
         }
 
-        if (slots[i].claim->dry_run) {
+        if (checks[i].claim->dry_run) {
             dry_run = 0;
 
         } else {
@@ -339,10 +348,10 @@ ngx_http_slidewin_shm_decide(ngx_http_slidewin_slot_t *slots, ngx_uint_t n,
     counts = 0;
 
     for (i = 0; i < n; i++) {
-        claim = slots[i].claim;
-        slots[i].counts = enforced && claim->cost > 0
+        claim = checks[i].claim;
+        checks[i].to_count = enforced && claim->cost > 0
                           && (dry_run || !claim->dry_run);
-        counts |= slots[i].counts;
+        counts |= checks[i].to_count;
     }
 
     return counts;
@@ -350,15 +359,15 @@ ngx_http_slidewin_shm_decide(ngx_http_slidewin_slot_t *slots, ngx_uint_t n,
 
 
 static ngx_uint_t
-ngx_http_slidewin_shm_admits(ngx_http_slidewin_slot_t *slot, int64_t now)
+ngx_http_slidewin_shm_admits(ngx_http_slidewin_shm_check_t *check, int64_t now)
 {
     ngx_http_slidewin_claim_t  *claim;
 
-    claim = slot->claim;
+    claim = check->claim;
 
     claim->counted = 0;
-    claim->verdict.admitted = slot->state
-              ? sw_window_admits(slot->state, &claim->rule, now, claim->cost)
+    claim->verdict.admitted = check->state
+              ? sw_window_admits(check->state, &claim->rule, now, claim->cost)
               : claim->cost <= claim->rule.limit;
 
     return claim->verdict.admitted;
@@ -366,66 +375,68 @@ ngx_http_slidewin_shm_admits(ngx_http_slidewin_slot_t *slot, int64_t now)
 
 
 static void
-ngx_http_slidewin_shm_find(ngx_http_slidewin_slot_t *slot, int64_t now)
+ngx_http_slidewin_shm_find(ngx_http_slidewin_shm_check_t *check, int64_t now)
 {
     sw_rule_t                 *rule;
     ngx_http_slidewin_node_t  *node;
 
-    node = ngx_http_slidewin_zone_lookup(&slot->visit);
+    node = ngx_http_slidewin_zone_lookup(&check->op);
 
     if (node == NULL) {
         return;
     }
 
-    ngx_http_slidewin_zone_touch(&slot->visit, node);
+    ngx_http_slidewin_zone_touch(&check->op, node);
 
-    rule = &slot->claim->rule;
-    slot->node = node;
-    slot->state = &node->state;
+    rule = &check->claim->rule;
+    check->node = node;
+    check->state = &node->state;
 
     if (sw_state_matches(&node->state, rule)) {
         return;
     }
 
-    /* another rate, or a reload: the units are carried over */
+    /* a rate from a variable, or a reload: the units are carried over */
 
-    slot->state = &slot->carried.state;
+    check->state = &check->carried.state;
 
-    ngx_memcpy(slot->state, &node->state, sw_state_bytes(&node->state));
+    ngx_memcpy(check->state, &node->state, sw_state_bytes(&node->state));
 
-    sw_state_turn(&slot->carried, rule, now);
+    sw_state_turn(&check->carried, rule, now);
 }
 
 
+/* all memory that counting the claim needs */
+
 static ngx_int_t
-ngx_http_slidewin_shm_prepare(ngx_http_slidewin_slot_t *slot, int64_t now)
+ngx_http_slidewin_shm_prepare(ngx_http_slidewin_shm_check_t *check, int64_t now)
 {
     sw_rule_t  *rule;
 
-    if (!slot->counts) {
+    if (!check->to_count) {
         return NGX_OK;
     }
 
-    rule = &slot->claim->rule;
+    rule = &check->claim->rule;
 
-    if (slot->node && slot->state != &slot->node->state
-        && ngx_http_slidewin_shm_carry(slot, now) != NGX_OK)
+    if (check->node && check->state != &check->node->state
+        && ngx_http_slidewin_shm_carry(check, now) != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    if (slot->node == NULL) {
-        slot->node = ngx_http_slidewin_zone_create(&slot->visit, rule,
-                                                   sw_state_size(rule), now);
-        if (slot->node == NULL) {
+    if (check->node == NULL) {
+        check->node = ngx_http_slidewin_zone_insert_counter(
+                          &check->op, rule, sw_state_size(rule), now);
+        if (check->node == NULL) {
             return NGX_ERROR;
         }
     }
 
-    slot->state = &slot->node->state;
+    check->state = &check->node->state;
 
     if (rule->algorithm == SW_LOG) {
-        ngx_http_slidewin_zone_log_grow(&slot->visit, slot->node, rule, now);
+        ngx_http_slidewin_zone_grow_log(&check->op, check->node, rule, now);
     }
 
     return NGX_OK;
@@ -433,30 +444,31 @@ ngx_http_slidewin_shm_prepare(ngx_http_slidewin_slot_t *slot, int64_t now)
 
 
 /*
- * Writes down what was turned: a node of another size is another node.  Of a
- * log there is an entry to add.
+ * Writes the carried state into the node, or into a new one if the size is
+ * another.  A carried log is its total alone, which becomes an entry.
  */
 
 static ngx_int_t
-ngx_http_slidewin_shm_carry(ngx_http_slidewin_slot_t *slot, int64_t now)
+ngx_http_slidewin_shm_carry(ngx_http_slidewin_shm_check_t *check, int64_t now)
 {
     size_t                     size;
     sw_state_t                *state;
     sw_rule_t                 *rule;
     ngx_http_slidewin_node_t  *node;
 
-    node = slot->node;
-    state = slot->state;
-    rule = &slot->claim->rule;
+    node = check->node;
+    state = check->state;
+    rule = &check->claim->rule;
     size = sw_state_bytes(state);
 
     if (node->state.algorithm != state->algorithm
         || sw_state_bytes(&node->state) != size)
     {
-        ngx_http_slidewin_zone_remove(&slot->visit, node);
+        ngx_http_slidewin_zone_remove(&check->op, node);
 
-        node = ngx_http_slidewin_zone_create(&slot->visit, rule, size, now);
-        slot->node = node;
+        node = ngx_http_slidewin_zone_insert_counter(&check->op, rule, size,
+                                                     now);
+        check->node = node;
 
         if (node == NULL) {
             return NGX_ERROR;
@@ -470,24 +482,26 @@ ngx_http_slidewin_shm_carry(ngx_http_slidewin_slot_t *slot, int64_t now)
         ngx_memcpy(&node->state, state, size);
     }
 
-    slot->state = &node->state;
+    check->state = &node->state;
 
-    ngx_http_slidewin_zone_place(&slot->visit, node);
+    ngx_http_slidewin_zone_expiry_update(&check->op, node);
 
     return NGX_OK;
 }
 
 
+/* counts the claim, if it is to be counted, and completes its verdict */
+
 static void
-ngx_http_slidewin_shm_count(ngx_http_slidewin_slot_t *slot, int64_t now)
+ngx_http_slidewin_shm_finish(ngx_http_slidewin_shm_check_t *check, int64_t now)
 {
     int64_t                     stamp;
     sw_state_t                 *state;
     ngx_http_slidewin_claim_t  *claim;
 
-    claim = slot->claim;
+    claim = check->claim;
 
-    state = slot->state;
+    state = check->state;
 
     if (state == NULL) {
         sw_window_check_new(&claim->rule, now, claim->cost,
@@ -496,21 +510,23 @@ ngx_http_slidewin_shm_count(ngx_http_slidewin_slot_t *slot, int64_t now)
     }
 
     /*
-     * Refused by what was used under another policy: from now on that has been
-     * used now, or it would be so at every attempt and Retry-After not true.
-     * If there is no memory for a state of another size, this one is judged.
+     * Rejected because of units that were counted by another rule, and carried
+     * over as though used now.  The node has to keep that: or each attempt
+     * would carry them over anew, and Retry-After would never come true.  If
+     * there is no memory for a state of another size, the verdict is that of
+     * the carried one.
      */
 
-    if (slot->node && state != &slot->node->state && !claim->verdict.admitted
-        && ngx_http_slidewin_shm_carry(slot, now) == NGX_OK)
+    if (check->node && state != &check->node->state && !claim->verdict.admitted
+        && ngx_http_slidewin_shm_carry(check, now) == NGX_OK)
     {
-        state = slot->state;
+        state = check->state;
     }
 
-    if (slot->counts) {
+    if (check->to_count) {
         stamp = sw_window_add(state, &claim->rule, now, claim->cost);
 
-        /* what is left after it */
+        /* what is left after the claim */
 
         sw_window_check_later(state, &claim->rule, now, 0, &claim->verdict);
 
@@ -522,9 +538,9 @@ ngx_http_slidewin_shm_count(ngx_http_slidewin_slot_t *slot, int64_t now)
                               &claim->verdict);
     }
 
-    /* a log that counts nothing more may be kept for a longer window now */
+    /* a log may now be kept for a longer window, even if nothing was added */
 
-    if (slot->node && state == &slot->node->state) {
-        ngx_http_slidewin_zone_place(&slot->visit, slot->node);
+    if (check->node && state == &check->node->state) {
+        ngx_http_slidewin_zone_expiry_update(&check->op, check->node);
     }
 }

@@ -1,6 +1,6 @@
 
 /*
- * The local store: counts in the policy's own zone, exact across workers.
+ * The local store: counters in the zone of the policy, exact across workers.
  */
 
 

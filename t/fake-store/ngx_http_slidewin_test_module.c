@@ -17,7 +17,7 @@
 #include "ngx_http_slidewin_conf.h"
 #include "ngx_http_slidewin_module.h"
 #include "ngx_http_slidewin_shm.h"
-#include "ngx_http_slidewin_zone.h"
+#include "ngx_http_slidewin_zone_repair.h"
 #include "sw_step.h"
 
 
@@ -28,7 +28,7 @@ typedef struct {
 } ngx_http_slidewin_test_store_t;
 
 
-/* outlives the request: a call may be cancelled, its timer must not dangle */
+/* outlives the request: its timer must not dangle if the call is cancelled */
 
 typedef struct {
     ngx_event_t                 event;
@@ -37,7 +37,7 @@ typedef struct {
 } ngx_http_slidewin_test_pending_t;
 
 
-/* a look at a key, or its reset */
+/* a peek at a key, or its reset */
 
 typedef struct {
     ngx_http_slidewin_call_t    call;
@@ -51,7 +51,7 @@ typedef struct {
 
 typedef struct {
     ngx_str_t                   zone;
-    ngx_str_t                   links;
+    ngx_str_t                   broken;
 } ngx_http_slidewin_test_loc_conf_t;
 
 
@@ -64,7 +64,7 @@ static ngx_int_t ngx_http_slidewin_test_give_back(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
 static void ngx_http_slidewin_test_cancel(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call);
-static ngx_int_t ngx_http_slidewin_test_adopt(
+static ngx_int_t ngx_http_slidewin_test_reassign(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call,
     ngx_http_slidewin_call_t *replacement);
 
@@ -96,7 +96,7 @@ static const ngx_http_slidewin_backend_t  ngx_http_slidewin_test_backend = {
     ngx_http_slidewin_test_reset,
     ngx_http_slidewin_test_give_back,
     ngx_http_slidewin_test_cancel,
-    ngx_http_slidewin_test_adopt,
+    ngx_http_slidewin_test_reassign,
     NULL,
     NULL,
     NULL
@@ -262,7 +262,7 @@ ngx_http_slidewin_test_cancel(ngx_http_slidewin_store_t *store,
 
 
 static ngx_int_t
-ngx_http_slidewin_test_adopt(ngx_http_slidewin_store_t *store,
+ngx_http_slidewin_test_reassign(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call, ngx_http_slidewin_call_t *replacement)
 {
     ngx_http_slidewin_test_pending_t  *pending;
@@ -329,7 +329,7 @@ ngx_http_slidewin_test_key_handler(ngx_http_request_t *r)
 
     } else if (ask->store->backend == &ngx_http_slidewin_test_backend) {
 
-        /* what it will count is in shared memory, and need not be waited for */
+        /* the fake store counts in shared memory, which answers at once */
 
         rc = ngx_http_slidewin_shm_backend.take(ask->store, &ask->call);
 
@@ -407,7 +407,7 @@ ngx_http_slidewin_test_key_answer(ngx_http_slidewin_test_ask_t *ask,
 }
 
 
-/* dies as a worker may that is killed while it changes a zone */
+/* the worker is killed while it changes the lists of a zone, or all of it */
 
 static ngx_int_t
 ngx_http_slidewin_test_die_handler(ngx_http_request_t *r)
@@ -418,7 +418,8 @@ ngx_http_slidewin_test_die_handler(ngx_http_request_t *r)
     tlcf = ngx_http_get_module_loc_conf(r, ngx_http_slidewin_test_module);
     policy = ngx_http_slidewin_test_policy(r);
 
-    ngx_http_slidewin_zone_test_crash(policy->zone, tlcf->links.data[0] == 'a');
+    ngx_http_slidewin_zone_repair_test_crash(policy->zone,
+                                             tlcf->broken.data[0] == 'a');
 
     return NGX_ERROR;
 }
@@ -557,7 +558,7 @@ ngx_http_slidewin_test_location(ngx_conf_t *cf, ngx_command_t *cmd,
     }
 
     if (cf->args->nelts > 2) {
-        tlcf->links = value[2];
+        tlcf->broken = value[2];
     }
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
