@@ -23,7 +23,7 @@ local number, now = unpack('<I7I7', ARGV[1])
 -- entry of the time of the last, without units.
 
 local function give_back_log(key, cost, stamp)
-    -- log.lua
+    -- include part/log.lua
 
     local p = opened(key, redis.call('GETRANGE', key, '0', '1023'))
 

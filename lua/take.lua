@@ -47,11 +47,11 @@ local tools
 
 local function tool(name)
     if not tools then
-        -- log.lua
-        -- carried.lua
-        -- turn.lua
-        -- ends.lua
-        -- log_take.lua
+        -- include part/log.lua
+        -- include part/carried.lua
+        -- include part/turn.lua
+        -- include part/ends.lua
+        -- include part/log_take.lua
 
         tools = { turned = turned, raised = raised, ends = ends,
                   look_log = look_log, log_times = log_times,
@@ -86,7 +86,7 @@ local function look(own)
             local text = call('GETRANGE', key, '0', '1023')
             local size = #text
 
-            -- log_short.lua
+            -- include part/log_short.lua
 
             if size == 0 then
                 text, total, base, last = '', 0, 0, 0

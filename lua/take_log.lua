@@ -11,7 +11,7 @@ local size, units = #text, times * cost
 
 now = now[1] * 1000 + now[2] / 1000
 
--- log_short.lua
+-- include part/log_short.lua
 
 -- In a reply, I14 and I21 are a number and one or two zeros.
 
@@ -51,9 +51,9 @@ end
 
 now = now - now % 1
 
--- log.lua
--- carried.lua
--- log_take.lua
+-- include part/log.lua
+-- include part/carried.lua
+-- include part/log_take.lua
 
 local p = look_log(key, text, now, limit, w)
 

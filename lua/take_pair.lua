@@ -22,9 +22,9 @@ local time, prev, curr, other, raise, moved, same = now, 0, 0, ''
 
 if text then
     if k ~= kind or v ~= w or index < old - 1 or #text > 25 then
-        -- log.lua
-        -- carried.lua
-        -- turn.lua
+        -- include part/log.lua
+        -- include part/carried.lua
+        -- include part/turn.lua
 
         local own
         raise = raised
@@ -83,7 +83,7 @@ if units > 0 or moved then
 
         ttl = math.min(ttl, 2 * w)
         if other ~= '' then
-            -- ends.lua
+            -- include part/ends.lua
 
             if units > 0 then
                 other = raise(KEYS[1], other, now, 2 ^ 53, units)

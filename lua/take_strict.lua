@@ -21,9 +21,9 @@ if text then
     end
 
     if k ~= 's' or v ~= w or m ~= n or index < old - n then
-        -- log.lua
-        -- carried.lua
-        -- turn.lua
+        -- include part/log.lua
+        -- include part/carried.lua
+        -- include part/turn.lua
 
         raise = raised
         text, other, total, moved = turned(key, text, long, 's', n, w, now,
@@ -89,7 +89,7 @@ if units > 0 or moved then
 
         ttl = math.min(ttl, 2 * w)
         if other ~= '' then
-            -- ends.lua
+            -- include part/ends.lua
 
             if units > 0 then
                 other = raise(key, other, now, 2 ^ 53, units)

@@ -131,7 +131,7 @@ local function write_log(p, units)
         all = all .. added
 
         if base >= 2 ^ 47 then
-            -- rebased.lua
+            -- include part/rebased.lua
 
             all, base = rebased(all, base), 0
         end
