@@ -106,7 +106,6 @@ ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
     }
 
     now = ngx_http_slidewin_clock_ms();
-    size = 0;
     taken = 0;
     unused.claim.cost = 0;
 
@@ -148,17 +147,10 @@ done:
     ngx_http_slidewin_memo_unlock(&op);
     ngx_http_slidewin_lease_refund(&unused.claim, claim, store);
 
-    if (taken) {
-        ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                       "slidewin lease: zone \"%V\" admitted cost %L, "
-                       "remaining %L", &claim->name, claim->cost,
-                       claim->verdict.remaining);
-
-    } else if (size) {
-        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                       "slidewin lease: zone \"%V\" prefetch %L",
-                       &claim->name, claim->prefetch);
-    }
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "slidewin lease: zone \"%V\" %s cost %L, prefetch %L",
+                   &claim->name, taken ? "admits" : "does not admit",
+                   claim->cost, claim->prefetch);
 
     return taken;
 }
