@@ -52,6 +52,7 @@ usage: ./build.sh VERB
   check             format, layers, warnings, static analysis
   env               print NGINX=... and MODULE=... of the build
   clean             remove build/, the downloads included
+  version           print the version of the module, without building it
   help              this text
 
 environment:
@@ -69,6 +70,12 @@ The packages a verb needs are installed with apt, as root or through sudo.
 END
 }
 
+# The header has it, and nothing else.
+version() {
+    sed -n 's/^#define NGX_HTTP_SLIDEWIN_VERSION *"\(.*\)"$/\1/p' \
+        "$SRC/ngx_http_slidewin_module.h"
+}
+
 bad_usage() {
     say "$*"
     usage >&2
@@ -76,7 +83,7 @@ bad_usage() {
 }
 
 no_arguments() {
-    [ $# -eq 1 ] || bad_usage "'$1' takes no argument: $2"
+    [ $# -eq 1 ] || bad_usage "'$1' takes no argument: ${*:2}"
 }
 
 # A second run of this script waits for the first one's build.
@@ -225,6 +232,7 @@ main() {
     run | build | test | unit | asan | fuzz | bench | pictures | check | env \
         | clean) ;;
     help | -h | --help) usage; exit ;;
+    version | --version) no_arguments "$@"; version; exit ;;
     '') bad_usage "which verb?" ;;
     *) bad_usage "unknown verb: $1" ;;
     esac

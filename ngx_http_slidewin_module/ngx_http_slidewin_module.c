@@ -14,6 +14,7 @@
 
 
 static ngx_int_t ngx_http_slidewin_init(ngx_conf_t *cf);
+static ngx_int_t ngx_http_slidewin_init_module(ngx_cycle_t *cycle);
 static ngx_int_t ngx_http_slidewin_init_process(ngx_cycle_t *cycle);
 static void ngx_http_slidewin_exit_process(ngx_cycle_t *cycle);
 static ngx_http_slidewin_main_conf_t *ngx_http_slidewin_process_conf(
@@ -41,7 +42,7 @@ ngx_module_t  ngx_http_slidewin_module = {
     ngx_http_slidewin_commands,            /* module directives */
     NGX_HTTP_MODULE,                       /* module type */
     NULL,                                  /* init master */
-    NULL,                                  /* init module */
+    ngx_http_slidewin_init_module,         /* init module */
     ngx_http_slidewin_init_process,        /* init process */
     NULL,                                  /* init thread */
     NULL,                                  /* exit thread */
@@ -96,6 +97,30 @@ ngx_http_slidewin_init(ngx_conf_t *cf)
     }
 
     ngx_http_slidewin_headers_init();
+
+    return NGX_OK;
+}
+
+
+/*
+ * nginx comes here at its start, at each reload and for "nginx -t".  The flag
+ * is new with each file that was loaded: a reload that brings another version
+ * logs it, a reload with the same file does not.
+ */
+
+static ngx_int_t
+ngx_http_slidewin_init_module(ngx_cycle_t *cycle)
+{
+    static ngx_uint_t  logged;
+
+    if (ngx_test_config || logged) {
+        return NGX_OK;
+    }
+
+    logged = 1;
+
+    ngx_log_error(NGX_LOG_NOTICE, cycle->log, 0,
+                  "slidewin " NGX_HTTP_SLIDEWIN_VERSION);
 
     return NGX_OK;
 }
