@@ -1,4 +1,5 @@
 # Every command that a page shows is run here, or by what the table below says.
+# A command inside of a sentence or a table is one that build.sh knows.
 # The module is installed as README.md says, its first configuration is started
 # as printed, and answers as printed.
 
@@ -36,6 +37,9 @@ my @others = (
     [qr{^install .*/usr/lib/nginx/modules "\$MODULE"$}, 'here'],
     [qr{^nginx -(?:t|V|s reload)$}, 'here'],
     [qr{^redis-cli \S}, 'here'],
+    # a release: what it tests is what the run of all suites tests
+    [qr{^\.\./slidewin-release/build\.sh test$}, ''],
+    [qr{^git (?:clone|tag|push) }, ''],
     [qr{^\./configure .* && make(?: modules)?$}, 'tools/flavour.sh'],
 );
 
@@ -58,7 +62,8 @@ sub who {
         # a folder or a suite
         my @none = $verb =~ /^(?:test|asan)$/ ? grep {
             my $word = $_;
-            $word !~ /^[A-Z]+$/ && !grep { index($_, $word) >= 0 } @suites;
+            $word !~ m{^(?:t/)?[A-Z/]+(?:\.t)?$}
+                && !grep { index($_, $word) >= 0 } @suites;
         } @words : ();
 
         return undef, "there is no suite @none" if @none;
@@ -116,6 +121,31 @@ for my $page (SlidewinDocs::pages()) {
         push @here, { where => $where, commands => \@mine } if @mine;
     }
 }
+
+# `./build.sh ...` inside of a sentence or a table
+
+for my $page (SlidewinDocs::markdown()) {
+    my @bad;
+
+    for my $code (map { $_->[1] =~ /`([^`]+)`/g } @{$page->{prose}}) {
+        my $command = $code =~ s/ & .*//r;
+
+        build($command) or next;
+        my ($who, $why) = who($command);
+        push @bad, "$command: " . ($why // 'unknown') if !defined $who;
+    }
+
+    is(join(', ', @bad), '', "$page->{path}: build.sh knows its commands");
+}
+
+# CONTRIBUTING.md has all verbs
+
+my ($tasks) = SlidewinDocs::page('CONTRIBUTING.md')->{text}
+              =~ /^(\| task \|.*?)^$/ms;
+my @missing = grep { $tasks !~ m{\./build\.sh $_\b} }
+              $help =~ /^  ([a-z]+)\b.*?  /mg;
+
+is("@missing", '', 'CONTRIBUTING.md: a task for each verb of build.sh');
 
 # The machine of a user: nothing but its paths and ports differ.
 
