@@ -1,5 +1,5 @@
 # Links between the pages lead to files and headings that exist, and so do
-# pictures; README.md lists every page of docs/.
+# pictures and names of suites; README.md lists every page of docs/.
 
 use strict;
 use warnings;
@@ -27,6 +27,23 @@ for my $page (@pages) {
     is(join(' ', SlidewinDocs::broken($page)), '',
        "$page->{path}: every link leads somewhere");
 }
+
+# `t/redis/exact-across-edges.t`, or without the t/ where the page says so
+
+my $root = SlidewinDocs::root();
+my $suites = 0;
+
+for my $page (@pages) {
+    my @names = map { $_->[1] =~ m{`(?:\./build\.sh test )?([\w/.-]+\.[tc])`}g }
+                @{$page->{prose}};
+    my @missing = grep { !-e "$root/$_" && !-e "$root/t/$_" }
+                  grep { m{/} && !m{/(?:ngx_|sw_|redis_)|NAME} } @names;
+
+    $suites += @names;
+    is("@missing", '', "$page->{path}: every suite that it names is there");
+}
+
+cmp_ok($suites, '>', 20, 'the pages name suites');
 
 # a page that is not listed is not found
 
