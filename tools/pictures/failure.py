@@ -109,7 +109,7 @@ def draw():
              ' 4023 requests were counted by this machine', ' alone in 312s'),
 
         text(LEFT, BACK + HIGH + 44, 'Too many requests at once are no failure:'
-             ' they wait in line, and get 503 after timeout=. That neither opens'
+             ' they wait in a queue, and get 503 after timeout=. That neither opens'
              ' the', 'soft'),
         text(LEFT, BACK + HIGH + 63, 'breaker nor selects on_error, so that no'
              ' client can switch a limit off.', 'soft')]
