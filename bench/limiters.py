@@ -68,7 +68,7 @@ def run(bench):
 
         for turn in range(bench.rounds):
             bench.say(f'limiters, round {turn + 1} of {bench.rounds}')
-            # nobody always comes after the same one
+            # no limiter always follows the same one
             shift = turn % len(variants.VARIANTS)
             order = variants.VARIANTS[shift:] + variants.VARIANTS[:shift]
 

@@ -44,7 +44,7 @@ class Server:
         self.pid = self.process.pid
 
     def wait(self, ready, seconds=30):
-        """Nobody but this one ends what is not ready yet."""
+        """Ends a process that does not become ready."""
         end = time.monotonic() + seconds
         try:
             while not ready():

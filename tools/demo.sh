@@ -31,7 +31,7 @@ demo() {
 
     "$nginx" -p "$dir/" -c "$dir/nginx.conf" -g 'daemon off;' &
     pid=$!
-    # nginx has to be waited for whoever got the signal, so trap, do not die
+    # a signal may reach this script alone: it must end nginx, and wait for it
     trap 'kill -QUIT "$pid" 2>/dev/null || :' INT TERM HUP
 
     demo_wait && demo_text

@@ -39,7 +39,7 @@ for my $name (@names) {
     like($picture, qr/\@media \(prefers-color-scheme: dark\)/,
          '... light and dark');
     like($picture, qr{<title id="title">[^<]+</title>\n<desc id="desc">[^<]+<},
-         '... with words for those who do not see it');
+         '... with a title and a description');
     unlike($picture, qr{<(?:script|image|foreignObject)|(?:href|src)=|url\([^#]},
            '... that needs nothing from elsewhere');
 }

@@ -117,7 +117,7 @@ my $late = $once . "ok(!\$first, 'in time');\ndone_testing();\n";
 
     is($run->{rc}, 1, 'four may not');
     is($run->{times}{late4}, 1, '... and are not run again');
-    like($run->{said}, qr/^4 failed, more than 3/m, '... which is said');
+    like($run->{said}, qr/^4 failed, more than 3/m, '... which the run reports');
 }
 
 # faults of the module, which do not depend on time
