@@ -140,7 +140,7 @@ demo_text() {
 
     cat <<END
 
-${bold}slidewin${plain} on nginx $NGINX_VERSION, ${bold}$url${plain}
+${bold}slidewin $(version)${plain} on nginx $NGINX_VERSION, ${bold}$url${plain}
 
   ${green}curl -i $url/login${plain}
       5 requests a minute, an exact log: the sixth gets 429 and a Retry-After
