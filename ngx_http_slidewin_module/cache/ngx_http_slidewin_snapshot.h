@@ -47,7 +47,7 @@ ngx_http_slidewin_snapshot_load(const ngx_http_slidewin_snapshot_t *snapshot,
     verdict->more = ngx_max(snapshot->more - age, 0);
     verdict->reset = ngx_max(snapshot->reset - age, 0);
     verdict->level = snapshot->level;
-    verdict->scale = (rule->algorithm == SW_COUNTER) ? rule->window : 1;
+    verdict->scale = sw_rule_scale(rule);
 }
 
 

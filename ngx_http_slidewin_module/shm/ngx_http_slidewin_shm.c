@@ -402,7 +402,7 @@ ngx_http_slidewin_shm_find(ngx_http_slidewin_shm_check_t *check, int64_t now)
 
     ngx_memcpy(check->state, &node->state, sw_state_bytes(&node->state));
 
-    sw_state_turn(&check->carried, rule, now);
+    sw_state_convert(&check->carried, rule, now);
 }
 
 

@@ -410,9 +410,11 @@ ngx_http_slidewin_zone_grow_log(ngx_http_slidewin_zone_op_t *op,
 {
     size_t           size;
     uint32_t         room;
+    sw_log_t        *log;
     sw_log_entry_t  *entries;
 
-    room = sw_log_wants(&node->state, rule);
+    log = &node->state.u.log;
+    room = sw_log_next_room(log, node->state.window, rule);
 
     if (room == 0) {
         return;
@@ -428,7 +430,7 @@ ngx_http_slidewin_zone_grow_log(ngx_http_slidewin_zone_op_t *op,
         return;
     }
 
-    entries = sw_log_move(&node->state, entries,
+    entries = sw_log_move(log, entries,
                           (uint32_t) (size / sizeof(sw_log_entry_t)));
 
     if (entries != ngx_http_slidewin_node_entries(node)) {

@@ -106,7 +106,7 @@ ngx_http_slidewin_zone_repair_relist(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_node_t *node)
 {
     if (ngx_http_slidewin_node_is_counter(node)) {
-        sw_state_mend(&node->state);
+        sw_state_repair(&node->state);
     }
 
     ngx_http_slidewin_link_insert(op->zone->shpool, &op->sh->lru, &node->lru);
@@ -289,7 +289,7 @@ ngx_http_slidewin_zone_repair_restore(ngx_http_slidewin_zone_op_t *op,
             log->entries = ngx_http_slidewin_node_entries(node);
         }
 
-        sw_state_mend(&node->state);
+        sw_state_repair(&node->state);
 
         ngx_http_slidewin_zone_tree_link(op, node);
     }

@@ -8,27 +8,22 @@
 #define SW_LOG_PARTS  16
 
 
-#if (SW_STEPS)
-void  (*sw_stepped)(void);
-#endif
-
-
 static sw_log_entry_t *sw_log_entry(const sw_log_t *log, uint32_t n);
 static int64_t sw_log_time(const sw_log_t *log, uint32_t n);
 static int64_t sw_log_total(const sw_log_t *log);
 static void sw_log_merge(sw_log_t *log, int64_t longest, int64_t before);
-static uint32_t sw_log_pair(const sw_log_t *log, int64_t longest,
+static uint32_t sw_log_merge_index(const sw_log_t *log, int64_t longest,
     int64_t before);
 static void sw_log_drop_first(sw_log_t *log);
-static void sw_log_change(sw_log_t *log);
-static void sw_log_changed(sw_log_t *log);
+static void sw_log_change_begin(sw_log_t *log);
+static void sw_log_change_end(sw_log_t *log);
 
 
 int64_t
 sw_log_advance(sw_log_t *log, int64_t longest, int64_t window, int64_t now)
 {
     if (log->changing) {
-        sw_log_mend(log);
+        sw_log_repair(log);
     }
 
     if (log->count == 0) {
@@ -46,13 +41,13 @@ sw_log_advance(sw_log_t *log, int64_t longest, int64_t window, int64_t now)
         return now;
     }
 
-    sw_log_change(log);
+    sw_log_change_begin(log);
 
     do {
         sw_log_drop_first(log);
     } while (log->count && now - sw_log_time(log, 0) >= window);
 
-    sw_log_changed(log);
+    sw_log_change_end(log);
 
     return now;
 }
@@ -160,13 +155,13 @@ sw_log_add(sw_log_t *log, int64_t longest, int64_t window, int64_t now,
 
     n = log->count;
 
-    sw_log_change(log);
+    sw_log_change_begin(log);
 
     log->total += cost;
 
     if (n && sw_log_time(log, n - 1) == now) {
         sw_log_entry(log, n - 1)->units += (uint32_t) cost;
-        sw_log_changed(log);
+        sw_log_change_end(log);
         return;
     }
 
@@ -179,7 +174,7 @@ sw_log_add(sw_log_t *log, int64_t longest, int64_t window, int64_t now,
             entry = sw_log_entry(log, 0);
             entry->units += (uint32_t) cost;
             entry->time = (uint32_t) now;
-            sw_log_changed(log);
+            sw_log_change_end(log);
             return;
         }
 
@@ -193,7 +188,7 @@ sw_log_add(sw_log_t *log, int64_t longest, int64_t window, int64_t now,
     sw_step();
 
     log->count = n + 1;
-    sw_log_changed(log);
+    sw_log_change_end(log);
 }
 
 
@@ -208,7 +203,7 @@ sw_log_merge(sw_log_t *log, int64_t longest, int64_t before)
     uint32_t         i, units, moved;
     sw_log_entry_t  *entry;
 
-    i = sw_log_pair(log, longest, before);
+    i = sw_log_merge_index(log, longest, before);
 
     units = sw_log_entry(log, i)->units;
     entry = sw_log_entry(log, i + 1);
@@ -236,7 +231,7 @@ sw_log_merge(sw_log_t *log, int64_t longest, int64_t before)
  */
 
 static uint32_t
-sw_log_pair(const sw_log_t *log, int64_t longest, int64_t before)
+sw_log_merge_index(const sw_log_t *log, int64_t longest, int64_t before)
 {
     int64_t   time, next, parts;
     uint32_t  i;
@@ -273,7 +268,7 @@ sw_log_give_back(sw_log_t *log, int64_t cost, int64_t stamp)
     sw_log_entry_t  *entry;
 
     if (log->changing) {
-        sw_log_mend(log);
+        sw_log_repair(log);
     }
 
     i = log->count;
@@ -290,13 +285,13 @@ sw_log_give_back(sw_log_t *log, int64_t cost, int64_t stamp)
     entry = sw_log_entry(log, i);
     cost = sw_min(cost, entry->units);
 
-    sw_log_change(log);
+    sw_log_change_begin(log);
 
     entry->units -= (uint32_t) cost;
     log->total -= cost;
 
     if (entry->units) {
-        sw_log_changed(log);
+        sw_log_change_end(log);
         return;
     }
 
@@ -318,22 +313,18 @@ sw_log_give_back(sw_log_t *log, int64_t cost, int64_t stamp)
         log->newest = before;
     }
 
-    sw_log_changed(log);
+    sw_log_change_end(log);
 }
 
 
 uint32_t
-sw_log_wants(const sw_state_t *state, const sw_rule_t *rule)
+sw_log_next_room(const sw_log_t *log, int64_t longest, const sw_rule_t *rule)
 {
-    int64_t          most;
-    const sw_log_t  *log;
-
-    log = &state->u.log;
+    int64_t  most;
 
     /* beside what fits the window, what a longer one has before, merged */
 
-    most = rule->limit
-           + (state->window > rule->window ? SW_LOG_PARTS + 1 : 0);
+    most = rule->limit + (longest > rule->window ? SW_LOG_PARTS + 1 : 0);
 
     if (log->count < log->room || log->room >= most) {
         return 0;
@@ -344,13 +335,11 @@ sw_log_wants(const sw_state_t *state, const sw_rule_t *rule)
 
 
 sw_log_entry_t *
-sw_log_move(sw_state_t *state, sw_log_entry_t *entries, uint32_t room)
+sw_log_move(sw_log_t *log, sw_log_entry_t *entries, uint32_t room)
 {
     uint32_t         i;
-    sw_log_t        *log;
     sw_log_entry_t  *old;
 
-    log = &state->u.log;
     old = log->entries;
 
     for (i = 0; i < log->count; i++) {
@@ -364,7 +353,7 @@ sw_log_move(sw_state_t *state, sw_log_entry_t *entries, uint32_t room)
 
     /* a full ring has the same entries wherever it begins, in another order */
 
-    sw_log_change(log);
+    sw_log_change_begin(log);
 
     log->first = 0;
     sw_step();
@@ -373,7 +362,7 @@ sw_log_move(sw_state_t *state, sw_log_entry_t *entries, uint32_t room)
     sw_step();
 
     log->room = room;
-    sw_log_changed(log);
+    sw_log_change_end(log);
 
     return old;
 }
@@ -446,7 +435,7 @@ sw_log_drop_first(sw_log_t *log)
  */
 
 static void
-sw_log_change(sw_log_t *log)
+sw_log_change_begin(sw_log_t *log)
 {
     log->changing = 1;
     sw_step();
@@ -454,7 +443,7 @@ sw_log_change(sw_log_t *log)
 
 
 static void
-sw_log_changed(sw_log_t *log)
+sw_log_change_end(sw_log_t *log)
 {
     sw_step();
     log->changing = 0;
@@ -468,7 +457,7 @@ sw_log_changed(sw_log_t *log)
  */
 
 void
-sw_log_mend(sw_log_t *log)
+sw_log_repair(sw_log_t *log)
 {
     int64_t          last;
     uint32_t         i, n;
@@ -507,5 +496,5 @@ sw_log_mend(sw_log_t *log)
 
     log->total = sw_log_total(log);
 
-    sw_log_changed(log);
+    sw_log_change_end(log);
 }

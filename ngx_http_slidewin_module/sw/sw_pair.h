@@ -8,8 +8,19 @@
 #define _SW_PAIR_H_INCLUDED_
 
 
+#include <stdint.h>
+
+#include "sw_rule.h"
 #include "sw_step.h"
-#include "sw_window.h"
+
+
+/* fixed never looks at prev */
+
+typedef struct {
+    int64_t          index;                      /* number of the window */
+    int64_t          prev;
+    int64_t          curr;
+} sw_pair_t;
 
 
 /* how much of the cost was still there */

@@ -1,6 +1,6 @@
 
 #include "sw_parse.h"
-#include "sw_window.h"
+#include "sw_rule.h"
 
 #include <string.h>
 

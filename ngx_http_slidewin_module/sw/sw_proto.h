@@ -19,8 +19,8 @@
 /* bytes of an argument: before the rules, and of each */
 #define SW_PROTO_TAKE       (3 * SW_PROTO_NUMBER)
 #define SW_PROTO_GIVE_BACK  (2 * SW_PROTO_NUMBER)
-#define SW_PROTO_POLICY     (1 + 4 * SW_PROTO_NUMBER)
-#define SW_PROTO_CLAIM      (SW_PROTO_POLICY + 2 * SW_PROTO_NUMBER)
+#define SW_PROTO_RULE       (1 + 4 * SW_PROTO_NUMBER)
+#define SW_PROTO_CLAIM      (SW_PROTO_RULE + 2 * SW_PROTO_NUMBER)
 
 /* bytes of a reply before the rules, and the most numbers of one */
 #define SW_PROTO_HEAD       ((size_t) 2 * SW_PROTO_NUMBER)

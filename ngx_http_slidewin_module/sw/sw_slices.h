@@ -8,7 +8,17 @@
 #define _SW_SLICES_H_INCLUDED_
 
 
-#include "sw_window.h"
+#include <stdint.h>
+
+#include "sw_rule.h"
+
+
+/* units[j % (slices + 1)] belongs to slice j, index - slices <= j <= index */
+
+typedef struct {
+    int64_t          index;                      /* number of the slice */
+    int64_t          units[1];
+} sw_slices_t;
 
 
 /* the time to count at, SW_STALE if the clock went back too far for that */

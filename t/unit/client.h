@@ -117,13 +117,15 @@ client_admits(client_t *client, int64_t now, int64_t cost)
 static inline int64_t
 client_add(client_t *client, int64_t now, int64_t cost)
 {
-    uint32_t  room;
+    uint32_t   room;
+    sw_log_t  *log;
 
     if (client->rule.algorithm == SW_LOG && client->room == 0) {
-        room = sw_log_wants(client->state, &client->rule);
+        log = &client->state->u.log;
+        room = sw_log_next_room(log, client->state->window, &client->rule);
 
         if (room) {
-            free(sw_log_move(client->state,
+            free(sw_log_move(log,
                              client_alloc(room * sizeof(sw_log_entry_t)),
                              room));
         }
@@ -173,7 +175,7 @@ client_change(client_t *client, const sw_rule_t *rule, int64_t now)
     }
 
     memcpy(&any, client->state, sw_state_bytes(client->state));
-    sw_state_turn(&any, rule, now);
+    sw_state_convert(&any, rule, now);
 
     room = client->room;
     client_free(client);

@@ -77,7 +77,7 @@ static void
 texts(void)
 {
     int        i, good;
-    char       bytes[SW_PROTO_POLICY + 1];
+    char       bytes[SW_PROTO_RULE + 1];
     int64_t    number;
     sw_rule_t  rule;
 
@@ -99,10 +99,10 @@ texts(void)
     rule.window = 60000;
     rule.slices = 16;
 
-    tap_ok(sw_proto_put_rule(bytes, &rule, 2) == bytes + SW_PROTO_POLICY
+    tap_ok(sw_proto_put_rule(bytes, &rule, 2) == bytes + SW_PROTO_RULE
            && memcmp(bytes, "s\3\0\0\0\0\0\0\x60\xea\0\0\0\0\0"
                             "\x10\0\0\0\0\0\0\2\0\0\0\0\0\0",
-                     SW_PROTO_POLICY) == 0,
+                     SW_PROTO_RULE) == 0,
            "a rule as bytes");
 
     tap_ok(strcmp(sw_proto_algorithm(SW_COUNTER), "c") == 0

@@ -238,10 +238,10 @@ state_read(client_t *client, const char *text, int64_t now)
 
         /* one to spare, and begun at the end: the entries go round */
 
-        ring = client_alloc((n + 1) * sizeof(sw_log_entry_t));
-        free(sw_log_move(state, ring, n + 1));
-
         log = &state->u.log;
+        ring = client_alloc((n + 1) * sizeof(sw_log_entry_t));
+        free(sw_log_move(log, ring, n + 1));
+
         log->first = n;
 
         for (i = 0; i < n; i++) {
