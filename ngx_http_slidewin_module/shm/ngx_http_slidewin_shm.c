@@ -4,6 +4,7 @@
 
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_shm.h"
+#include "ngx_http_slidewin_zone.h"
 #include "ngx_http_slidewin_zone_expiry.h"
 
 

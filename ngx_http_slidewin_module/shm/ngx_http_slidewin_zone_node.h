@@ -9,7 +9,7 @@
 #define _NGX_HTTP_SLIDEWIN_ZONE_NODE_H_INCLUDED_
 
 
-#include "ngx_http_slidewin_zone.h"
+#include "ngx_http_slidewin_zone_op.h"
 #include "sw_step.h"
 
 
