@@ -68,7 +68,7 @@ def run(bench):
 
         for turn in range(bench.rounds):
             bench.say(f'limiters, round {turn + 1} of {bench.rounds}')
-            # no limiter always follows the same one
+            # rotated: no variant always follows the same one
             shift = turn % len(variants.VARIANTS)
             order = variants.VARIANTS[shift:] + variants.VARIANTS[:shift]
 

@@ -44,7 +44,7 @@ class Server:
         self.pid = self.process.pid
 
     def wait(self, ready, seconds=30):
-        """Ends a process that does not become ready."""
+        """Waits until ready() holds, and ends the process if it never does."""
         end = time.monotonic() + seconds
         try:
             while not ready():

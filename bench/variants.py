@@ -1,8 +1,8 @@
 """What is measured: the limiters, and the traffic they get.
 
 Every server has /admit, whose limit no client reaches, and /reject, whose limit
-all clients have reached. A request carries its client in X-Client. What serves
-it is in the content phase; `return` alone would answer before any limit."""
+every client has reached. A request carries its client in X-Client. It is served
+in the content phase: `return` alone would answer before any limit."""
 
 import dataclasses
 

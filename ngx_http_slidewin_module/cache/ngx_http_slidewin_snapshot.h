@@ -1,6 +1,6 @@
 
 /*
- * A verdict of the store that is told again later: what was left at its time,
+ * A verdict of the store that is used again later: what was left at its time,
  * and waiting times that have become shorter since.
  */
 

@@ -30,7 +30,7 @@ sw_breaker_allows(sw_breaker_t *breaker, int64_t now)
         return 0;
     }
 
-    /* a probe that is never heard of again makes room for another */
+    /* a probe without an outcome is followed by another one */
 
     breaker->state = SW_BREAKER_PROBING;
     breaker->until = now + SW_PAUSE_MAX;
@@ -54,7 +54,7 @@ sw_breaker_success(sw_breaker_t *breaker)
 }
 
 
-/* what was asked before it opened may still fail: that changes nothing */
+/* calls from before the breaker opened may still fail: no change */
 
 int
 sw_breaker_failure(sw_breaker_t *breaker, int64_t now, uint32_t random)

@@ -1,6 +1,6 @@
 
 /*
- * When not to ask: a circuit breaker, and the pauses between attempts.
+ * A circuit breaker, and the pauses between attempts.
  */
 
 
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 
-#define SW_BREAKER_FAILURES  5       /* in a row, and it opens */
+#define SW_BREAKER_FAILURES  5       /* in a row open the breaker */
 #define SW_PAUSE_MIN         50
 #define SW_PAUSE_MAX         2000
 
@@ -31,16 +31,16 @@ typedef struct {
 } sw_breaker_t;
 
 
-/* the next pause of a growing series, half of it by chance; 0 starts it */
+/* twice the last pause, half of it random; the first one if that was 0 */
 int64_t sw_pause_next(int64_t *pause, uint32_t random);
 
-/* the same, up to another length than SW_PAUSE_MAX */
+/* the same with another maximum than SW_PAUSE_MAX */
 int64_t sw_pause_up_to(int64_t *pause, int64_t max, uint32_t random);
 
-/* whether to ask; of an open breaker one who asks becomes the probe */
+/* whether to ask; after the pause of an open breaker, one call is the probe */
 int sw_breaker_allows(sw_breaker_t *breaker, int64_t now);
 
-/* both return whether the breaker changed: it closed, it opened */
+/* return whether the breaker was closed, or opened, by this */
 int sw_breaker_success(sw_breaker_t *breaker);
 int sw_breaker_failure(sw_breaker_t *breaker, int64_t now, uint32_t random);
 

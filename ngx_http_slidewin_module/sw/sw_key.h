@@ -1,6 +1,6 @@
 
 /*
- * Who is counted: the text of a client, and the bounded form of any key.
+ * The text of a client, and keys of bounded length.
  */
 
 

@@ -4,7 +4,7 @@
 #include "sw_step.h"
 
 
-/* of the longest window: what is merged stays in one of them */
+/* of the longest window: entries are merged within one of these parts */
 #define SW_LOG_PARTS  16
 
 
@@ -53,7 +53,7 @@ sw_log_advance(sw_log_t *log, int64_t longest, int64_t window, int64_t now)
 }
 
 
-/* without a look at the entries: those that have left may be many */
+/* does not read the entries, of which many may have left */
 
 int64_t
 sw_log_end(const sw_log_t *log, int64_t window)
@@ -126,7 +126,7 @@ sw_log_wait(const sw_log_t *log, const sw_rule_t *rule, int64_t now,
         return log->newest + rule->window - now;
     }
 
-    /* what is before the window of a log that is kept for a longer one */
+    /* units before the window, of a log that is kept for a longer one */
 
     excess += log->total - held;
 
@@ -193,8 +193,8 @@ sw_log_add(sw_log_t *log, int64_t longest, int64_t window, int64_t now,
 
 
 /*
- * Makes room for an entry: one leaves its units to the next, and is held for
- * as long as that.
+ * Makes room for an entry: one adds its units to the next, and they are held
+ * for as long as that one.
  */
 
 static void
@@ -225,9 +225,9 @@ sw_log_merge(sw_log_t *log, int64_t longest, int64_t before)
 
 /*
  * Which entry is merged with the next.  If the log is kept for a longer window
- * than it is asked for, two are taken that are before the shorter one and in
- * the same part of the longer, as small a part as there is memory for: what is
- * merged again and again would else never leave.
+ * than the rule's, both are before the rule's window and in the same part of
+ * the longer one, as small a part as there is memory for: units that are merged
+ * again and again would else never leave.
  */
 
 static uint32_t
@@ -258,7 +258,7 @@ sw_log_merge_index(const sw_log_t *log, int64_t longest, int64_t before)
 }
 
 
-/* what a merge has moved to another entry stays counted until that leaves */
+/* units that were merged into another entry are counted until that leaves */
 
 void
 sw_log_give_back(sw_log_t *log, int64_t cost, int64_t stamp)
@@ -322,7 +322,7 @@ sw_log_next_room(const sw_log_t *log, int64_t longest, const sw_rule_t *rule)
 {
     int64_t  most;
 
-    /* beside what fits the window, what a longer one has before, merged */
+    /* entries of the window, and merged ones before it of a longer one */
 
     most = rule->limit + (longest > rule->window ? SW_LOG_PARTS + 1 : 0);
 
@@ -351,7 +351,7 @@ sw_log_move(sw_log_t *log, sw_log_entry_t *entries, uint32_t room)
         entries[i].units = 0;
     }
 
-    /* a full ring has the same entries wherever it begins, in another order */
+    /* the rotated ring of a full log has the same entries in another order */
 
     sw_log_change_begin(log);
 
@@ -387,7 +387,7 @@ sw_log_time(const sw_log_t *log, uint32_t n)
 }
 
 
-/* of a log that was left in the middle of a change, counted anew */
+/* counted anew if a change was left unfinished */
 
 static int64_t
 sw_log_total(const sw_log_t *log)
@@ -429,9 +429,9 @@ sw_log_drop_first(sw_log_t *log)
 
 
 /*
- * Between the two a process may die.  What it was about to drop or give back
- * may stay counted then, and what it was about to add may be missing, which
- * its client has not been told; all others are counted.
+ * A process may die between begin and end.  Units that it was dropping or
+ * giving back may then stay counted, and units that it was adding may be
+ * missing, of a request that has no answer yet; all others are counted.
  */
 
 static void
@@ -451,9 +451,9 @@ sw_log_change_end(sw_log_t *log)
 
 
 /*
- * What was dropped, given back or not yet added is without units and of any
- * time; what was moved may be there twice, and is then the younger, as are
- * those that stand behind a younger one.
+ * An entry that was dropped, given back or not yet added has no units, and any
+ * time.  An entry that was moved may be there twice: both then get the time of
+ * the younger, as does an entry behind a younger one.
  */
 
 void

@@ -1,6 +1,6 @@
 
 /*
- * Every admitted request in a ring: log.
+ * A ring of all admitted requests: the state of log.
  */
 
 
@@ -43,11 +43,11 @@ typedef struct {
  * that was asked for.
  */
 
-/* the time to count at, SW_STALE if the clock went back too far for that */
+/* the time to count at, SW_STALE if the clock stepped back too far */
 int64_t sw_log_advance(sw_log_t *log, int64_t longest, int64_t window,
     int64_t now);
 
-/* what is in the window, of a log that was brought to the time */
+/* units in the window, of a log that was advanced to now */
 int64_t sw_log_held(const sw_log_t *log, int64_t window, int64_t now);
 
 int64_t sw_log_end(const sw_log_t *log, int64_t window);
@@ -70,7 +70,7 @@ uint32_t sw_log_next_room(const sw_log_t *log, int64_t longest,
 sw_log_entry_t *sw_log_move(sw_log_t *log, sw_log_entry_t *entries,
     uint32_t room);
 
-/* of a log that was left in the middle of a change */
+/* after a process died while it changed the log */
 void sw_log_repair(sw_log_t *log);
 
 

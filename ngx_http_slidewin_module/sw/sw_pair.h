@@ -1,6 +1,6 @@
 
 /*
- * Two windows side by side: all that fixed and counter remember.
+ * The current window and the previous one: the state of fixed and counter.
  */
 
 
@@ -35,7 +35,7 @@ int64_t sw_counter_wait(const sw_pair_t *pair, const sw_rule_t *rule,
     int64_t now, int64_t cost);
 
 
-/* what every request needs; it divides only when a window has ended */
+/* of every request: a division only when a window has ended */
 
 static inline int64_t
 sw_pair_gone(const sw_pair_t *pair, int64_t window, int64_t now)
@@ -44,7 +44,7 @@ sw_pair_gone(const sw_pair_t *pair, int64_t window, int64_t now)
 }
 
 
-/* the time to count at, SW_STALE if the clock went back too far for that */
+/* the time to count at, SW_STALE if the clock stepped back too far */
 
 static inline int64_t
 sw_pair_advance(sw_pair_t *pair, int64_t window, int64_t now)
@@ -57,7 +57,7 @@ sw_pair_advance(sw_pair_t *pair, int64_t window, int64_t now)
         return (gone >= -window) ? now - gone : SW_STALE;
     }
 
-    /* a process that dies in between has counted too much, not too little */
+    /* a process that dies in between leaves too much counted, not too little */
 
     if (gone >= window) {
         pair->index = now / window;

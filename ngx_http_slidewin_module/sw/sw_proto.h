@@ -1,6 +1,6 @@
 
 /*
- * What goes to the scripts and what comes back, as lua/take.lua says it.
+ * Arguments and replies of the scripts, in the format of lua/take.lua.
  */
 
 
@@ -27,20 +27,20 @@
 #define SW_PROTO_MOST       (2 + 1 + SW_SLICES_MAX + 1)
 
 
-/* what was asked of a rule: by so many requests, each for the cost */
+/* what a call asks of a rule: for so many requests, each of that cost */
 
 typedef struct {
     int64_t   times;
     int64_t   cost;
-    int64_t   prefetch;        /* units to be counted as well */
+    int64_t   prefetch;     /* units to be counted as well */
 } sw_proto_asked_t;
 
 
-/* and what it did */
+/* what was counted of it */
 
 typedef struct {
-    int64_t   admitted;     /* of those who asked, by this rule */
-    int64_t   counted;      /* and by all of the call */
+    int64_t   admitted;     /* requests, by this rule */
+    int64_t   counted;      /* requests, by all rules of the call */
     int64_t   prefetch;
 } sw_proto_taken_t;
 
@@ -49,8 +49,8 @@ typedef struct {
 const char *sw_proto_algorithm(sw_algorithm_e algorithm);
 
 /*
- * As part of an argument; both return where the next part goes.  Byte by byte,
- * the lowest first, in a way that a compiler makes few instructions of.
+ * Parts of an argument; both functions return where the next part goes.  Bytes
+ * are written singly, the lowest first: compilers make two stores of that.
  */
 
 static inline char *
@@ -93,19 +93,18 @@ sw_proto_get(const char *p)
 }
 
 
-/* how many numbers of the reply are about a rule */
+/* how many numbers of a reply belong to a rule */
 size_t sw_proto_numbers(const sw_rule_t *rule);
 
 /*
- * What a rule did, and its verdict on the last of those who asked.  The
- * numbers must agree with each other, with the algorithm and with what was
- * asked: SW_OK, or SW_ERROR if they cannot be true.
+ * What a rule counted, and its verdict on the last request.  SW_ERROR if the
+ * numbers contradict each other, the algorithm or what was asked.
  */
 int sw_proto_read(const int64_t *numbers, const sw_rule_t *rule,
     int64_t now, const sw_proto_asked_t *asked, sw_proto_taken_t *taken,
     sw_verdict_t *last);
 
-/* and if they can, that on the nth, the first being 1; both to be completed */
+/* the verdict on the nth request, from 1, of numbers that were read so */
 void sw_proto_verdict(const int64_t *numbers, const sw_rule_t *rule,
     int64_t now, const sw_proto_asked_t *asked, const sw_proto_taken_t *taken,
     const sw_verdict_t *last, int64_t nth, sw_verdict_t *verdict);

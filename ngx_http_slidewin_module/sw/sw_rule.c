@@ -15,7 +15,7 @@ sw_rule_error(const sw_rule_t *rule)
         return "the period must be from 1ms to 49d";
     }
 
-    /* beyond this, the doubles of a Lua script are no longer exact */
+    /* the doubles of a Lua script are exact up to here */
 
     if (rule->limit > SW_PRODUCT_MAX / rule->window) {
         return "the limit times the period in ms must be below 2^53";

@@ -1,6 +1,6 @@
 
 /*
- * The window cut into slices, and the one that is leaving: strict.
+ * The slices of the window and the one that is leaving: the state of strict.
  */
 
 
@@ -21,7 +21,7 @@ typedef struct {
 } sw_slices_t;
 
 
-/* the time to count at, SW_STALE if the clock went back too far for that */
+/* the time to count at, SW_STALE if the clock stepped back too far */
 int64_t sw_slices_advance(sw_slices_t *slices, int64_t n, int64_t window,
     int64_t now);
 
@@ -32,7 +32,7 @@ int64_t sw_slices_total(const sw_slices_t *slices, int64_t n);
 int64_t sw_slices_wait(const sw_slices_t *slices, const sw_rule_t *rule,
     int64_t now, int64_t cost);
 
-/* the units of the slice that is now */
+/* the units of the current slice */
 int64_t *sw_slices_newest(sw_slices_t *slices, int64_t n);
 
 void sw_slices_add(sw_slices_t *slices, int64_t n, int64_t cost);

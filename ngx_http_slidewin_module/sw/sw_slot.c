@@ -63,7 +63,7 @@ sw_slots_clear(sw_slots_t *slots)
     int  i;
 
     for (i = 0; i < SW_SLOTS; i++) {
-        slots->owner[i] = SW_SLOT_NOBODY;
+        slots->owner[i] = SW_SLOT_UNOWNED;
     }
 }
 
@@ -78,7 +78,7 @@ sw_slots_set(sw_slots_t *slots, int64_t first, int64_t last, uint16_t owner)
     }
 
     for (i = first; i <= last; i++) {
-        if (slots->owner[i] != SW_SLOT_NOBODY) {
+        if (slots->owner[i] != SW_SLOT_UNOWNED) {
             return SW_ERROR;
         }
     }
@@ -99,7 +99,7 @@ sw_slots_left(const sw_slots_t *slots)
     left = 0;
 
     for (i = 0; i < SW_SLOTS; i++) {
-        left += (slots->owner[i] == SW_SLOT_NOBODY);
+        left += (slots->owner[i] == SW_SLOT_UNOWNED);
     }
 
     return left;
@@ -163,7 +163,7 @@ sw_redirect_parse(sw_redirect_t *redirect, const char *text, size_t len)
 }
 
 
-/* up to a space, which is there */
+/* a word that ends at a space; 0 if there is no space */
 
 static int
 sw_redirect_word(sw_str_t *rest, sw_str_t *word)
@@ -186,7 +186,7 @@ sw_redirect_word(sw_str_t *rest, sw_str_t *word)
 }
 
 
-/* "?" is what a node says of one whose name it was not told */
+/* a node gives "?" for another one whose name it does not know */
 
 int
 sw_slot_host(const char *host, size_t len)

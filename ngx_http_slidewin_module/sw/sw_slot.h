@@ -1,7 +1,7 @@
 
 /*
- * Slots of a Redis Cluster: which one a key is in, who has it, and what a node
- * says that has it no longer.
+ * Slots of a Redis Cluster: the slot of a key, the owner of a slot, and the
+ * redirection by a node that does not own it.
  */
 
 
@@ -16,11 +16,11 @@
 
 
 #define SW_SLOTS          16384
-#define SW_SLOT_NOBODY    0xffff
+#define SW_SLOT_UNOWNED   0xffff
 #define SW_SLOT_HOST_MAX  255
 
 
-/* who has which slot, by a number of the caller's */
+/* the owner of each slot, by a number of the caller's */
 
 typedef struct {
     uint16_t      owner[SW_SLOTS];
@@ -32,27 +32,27 @@ typedef struct {
 typedef struct {
     int           ask;
     int           slot;
-    sw_str_t      host;          /* empty: that of the node that says so */
+    sw_str_t      host;          /* empty: that of the redirecting node */
     int64_t       port;
 } sw_redirect_t;
 
 
-/* of a key, or of what its first braces hold */
+/* the slot of a key: of what its first braces hold, if they hold anything */
 int sw_slot(const char *key, size_t len);
 
 void sw_slots_clear(sw_slots_t *slots);
 
-/* SW_ERROR: there is no such range, or somebody has a part of it */
+/* SW_ERROR: there is no such range, or a part of it has an owner */
 int sw_slots_set(sw_slots_t *slots, int64_t first, int64_t last,
     uint16_t owner);
 
-/* how many nobody has */
+/* how many slots have no owner */
 int sw_slots_left(const sw_slots_t *slots);
 
-/* MOVED or ASK as Redis says it; SW_ERROR if it is neither, or leads nowhere */
+/* parses an error of Redis; SW_ERROR: neither MOVED nor ASK, or malformed */
 int sw_redirect_parse(sw_redirect_t *redirect, const char *text, size_t len);
 
-/* whether it is an address, or may be a name */
+/* whether the host is an address, or may be a name */
 int sw_slot_host(const char *host, size_t len);
 
 

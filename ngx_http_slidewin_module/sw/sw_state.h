@@ -80,8 +80,8 @@ int64_t sw_state_used(const sw_state_t *state, int64_t now);
 int64_t sw_state_end(const sw_state_t *state);
 
 /*
- * Starts the state anew for the rule with the units another state held, as
- * though they had been taken now: nothing is forgotten.
+ * Starts the state anew for the rule with the units that another state held, as
+ * though they had been taken now.
  */
 void sw_state_carry(sw_state_t *state, const sw_rule_t *rule, int64_t now,
     int64_t units);
@@ -93,8 +93,8 @@ void sw_state_carry(sw_state_t *state, const sw_rule_t *rule, int64_t now,
 void sw_state_convert(sw_any_state_t *any, const sw_rule_t *rule, int64_t now);
 
 /*
- * Carries the state over to a clock that stepped back by more than the state
- * allows: the client is not locked out until then.  Returns now.
+ * Starts the state anew at a clock that stepped far back: the units are taken
+ * now, or the client would be locked out until the old time.  Returns now.
  */
 int64_t sw_state_restart(sw_state_t *state, const sw_rule_t *rule,
     int64_t now);
@@ -103,7 +103,7 @@ int64_t sw_state_restart(sw_state_t *state, const sw_rule_t *rule,
 int64_t sw_state_uncount(sw_state_t *state, const sw_rule_t *rule,
     int64_t cost, int64_t stamp);
 
-/* of a state that a process may have left in the middle of a change */
+/* after a process may have died while it changed the state */
 void sw_state_repair(sw_state_t *state);
 
 

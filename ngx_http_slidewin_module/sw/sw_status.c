@@ -15,7 +15,7 @@ sw_parse_statuses(const char *text, size_t len, sw_statuses_t *set)
     size_t         i;
     sw_statuses_t  all;
 
-    /* each is three characters long, and a comma stands between two */
+    /* a status has three characters, and a comma separates two */
 
     if (len % 4 != 3) {
         return SW_ERROR;

@@ -23,11 +23,11 @@ typedef struct {
 
 /*
  * Statuses and classes (1xx to 5xx) with commas between them; the whole text
- * or nothing, as sw_rate.h has it.
+ * or nothing, as in sw_parse.h.
  */
 int sw_parse_statuses(const char *text, size_t len, sw_statuses_t *set);
 
-/* one that is no status of three digits is in no set */
+/* a number that is no status is in no set */
 int sw_statuses_have(const sw_statuses_t *set, int64_t status);
 
 /* the lowest status that is in both, 0 for none */

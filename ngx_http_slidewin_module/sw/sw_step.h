@@ -1,9 +1,9 @@
 
 /*
- * A process may be killed in the middle of a change to memory that it shares.
- * A step is a point of such a change: what comes before it is written, and
- * nothing of what comes after it.  A signal falls between two instructions,
- * and the next process takes the lock, so that only the compiler must be told.
+ * A process may be killed while it changes shared memory.  A step is a point of
+ * such a change: all writes before it are done, and none of those after it.  A
+ * signal falls between two instructions, and the next process takes the lock,
+ * so that only the compiler must keep the order.
  */
 
 

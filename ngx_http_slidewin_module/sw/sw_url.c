@@ -92,7 +92,7 @@ sw_url_scheme(sw_url_t *url, sw_str_t *rest)
 }
 
 
-/* what follows the hosts: behind its slash, or NULL if there is none */
+/* what follows the slash behind the hosts; data is NULL without a slash */
 
 static const char *
 sw_url_path(sw_url_t *url, sw_str_t path)
@@ -128,7 +128,7 @@ sw_url_path(sw_url_t *url, sw_str_t path)
         return "database";
     }
 
-    /* a cluster has but one */
+    /* a cluster has one database */
 
     return url->kind == SW_URL_CLUSTER ? "database" : NULL;
 }
@@ -194,7 +194,7 @@ sw_url_user(sw_url_t *url, sw_str_t *rest)
 }
 
 
-/* all are looked at, the first is left to be used */
+/* checks all hosts; the first one is left in url */
 
 static const char *
 sw_url_hosts(sw_url_t *url, sw_str_t rest)
@@ -203,7 +203,7 @@ sw_url_hosts(sw_url_t *url, sw_str_t rest)
     sw_str_t     host, more;
     const char  *error;
 
-    /* one Redis is in one place */
+    /* a single Redis has one host */
 
     if (url->kind == SW_URL_REDIS) {
         return sw_url_host(url, rest);

@@ -1,6 +1,6 @@
 
 /*
- * Where a Redis is, redis:// or with TLS rediss://:
+ * The URL of a Redis; with TLS, rediss instead of redis:
  *
  *   redis://[user[:password]@]host[:port][/database]
  *   redis-sentinel://[user[:password]@]host[:port][,...]/master[/database]

@@ -181,8 +181,8 @@ sw_window_add(sw_state_t *state, const sw_rule_t *rule, int64_t now,
 
 
 /*
- * Before the first state counts the cost.  A second one is forgotten when both
- * have nothing left: its window may not be asked for again.
+ * Called before the first state counts the cost.  The second one is forgotten
+ * when both count nothing: no request may ever have its window again.
  */
 
 static void
@@ -218,8 +218,9 @@ sw_window_add_second(sw_state_t *state, int64_t now, int64_t cost)
 
 
 /*
- * The state of that window uncounts, whether it is the first or the second one.
- * The other has counted what that one still has of it, or was made of it.
+ * The state of the rule's window uncounts, be it the first or the second one.
+ * The other state loses as many units: it counted them too, or was made of
+ * them.
  */
 
 void

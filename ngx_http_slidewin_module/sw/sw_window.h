@@ -40,26 +40,26 @@ typedef struct {
 int sw_window_admits(sw_state_t *state, const sw_rule_t *rule,
     int64_t now, int64_t cost);
 
-/* the same with all there is to say; counts nothing, a cost of 0 peeks */
+/* the whole verdict; counts nothing, a cost of 0 peeks */
 void sw_window_check(sw_state_t *state, const sw_rule_t *rule,
     int64_t now, int64_t cost, sw_verdict_t *verdict);
 
 /*
- * The same of a cost that sw_window_admits has judged.  What takes time is left
- * to sw_verdict_complete, which a caller needs only if it reads the verdict, if
- * the state is small enough to be remembered.
+ * The same of a cost that sw_window_admits has decided.  If the verdict has
+ * room for the state, what takes time is left to sw_verdict_complete, which is
+ * called only if the verdict is read.
  */
 void sw_window_check_later(sw_state_t *state, const sw_rule_t *rule,
     int64_t now, int64_t cost, sw_verdict_t *verdict);
 void sw_verdict_complete(sw_verdict_t *verdict, const sw_rule_t *rule);
 
-/* what check says of a client never seen */
+/* the verdict on a client without a state */
 void sw_window_check_new(const sw_rule_t *rule, int64_t now,
     int64_t cost, sw_verdict_t *verdict);
 
 /*
- * All three in one, for a state that needs no room: whether the cost was
- * admitted, and thus counted, and for later what is left or how long it takes.
+ * admits, add and check_later in one, for a state that needs no room: whether
+ * the cost was admitted, and thus counted.
  */
 int sw_window_take(sw_state_t *state, const sw_rule_t *rule, int64_t now,
     int64_t cost, sw_verdict_t *verdict);

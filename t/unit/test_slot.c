@@ -110,15 +110,15 @@ owners(void)
     tap_ok(sw_slots_set(&slots, 0, 5460, 0) == SW_OK, "a range from 0");
     tap_ok(sw_slots_set(&slots, 16383, 16383, 1) == SW_OK, "the last slot");
     tap_ok(slots.owner[0] == 0 && slots.owner[5460] == 0
-           && slots.owner[5461] == SW_SLOT_NOBODY
-           && slots.owner[16382] == SW_SLOT_NOBODY
+           && slots.owner[5461] == SW_SLOT_UNOWNED
+           && slots.owner[16382] == SW_SLOT_UNOWNED
            && slots.owner[16383] == 1,
            "... and nothing beside them");
     tap_ok(sw_slots_left(&slots) == SW_SLOTS - 5462, "... are counted");
 
     tap_ok(sw_slots_set(&slots, 5460, 5461, 2) == SW_ERROR
            && slots.owner[5460] == 0
-           && slots.owner[5461] == SW_SLOT_NOBODY,
+           && slots.owner[5461] == SW_SLOT_UNOWNED,
            "one of them is taken: nothing is changed");
     tap_ok(sw_slots_set(&slots, 5462, 5461, 2) == SW_ERROR,
            "a range that ends before it begins");

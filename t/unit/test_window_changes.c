@@ -9,7 +9,7 @@
 
 
 static const char *clock_back_admits_no_more(sw_algorithm_e algorithm);
-static const char *clock_far_back_locks_nobody_out(sw_algorithm_e algorithm);
+static const char *clock_far_back_locks_none_out(sw_algorithm_e algorithm);
 static const char *carry_forgets_nothing(sw_algorithm_e algorithm);
 static const char *change_keeps_the_guarantee(sw_algorithm_e algorithm);
 static const char *shorter_erases_nothing(sw_algorithm_e algorithm);
@@ -24,7 +24,7 @@ static const char *log_without_room_is_safe(sw_algorithm_e algorithm);
 static const property_t  properties[] = {
     { clock_back_admits_no_more,
       "a clock that steps back admits no more", SW_COUNTER },
-    { clock_far_back_locks_nobody_out,
+    { clock_far_back_locks_none_out,
       "a clock that steps back locks none out for longer than a full state",
       SW_COUNTER },
     { carry_forgets_nothing,
@@ -152,7 +152,7 @@ clock_back_admits_no_more(sw_algorithm_e algorithm)
 
 
 static const char *
-clock_far_back_locks_nobody_out(sw_algorithm_e algorithm)
+clock_far_back_locks_none_out(sw_algorithm_e algorithm)
 {
     int           i;
     int64_t       now, then, back, cost, wait;

@@ -38,7 +38,7 @@ ngx_http_slidewin_redis_cluster_route(
 
     owner = cluster->map->owner[slot];
 
-    return owner == SW_SLOT_NOBODY ? NULL : &cluster->members[owner]->node;
+    return owner == SW_SLOT_UNOWNED ? NULL : &cluster->members[owner]->node;
 }
 
 
@@ -94,7 +94,7 @@ ngx_http_slidewin_redis_cluster_redirect(ngx_http_slidewin_redis_node_t *node,
     }
 
     if (!redirect.ask) {
-        cluster->map->owner[redirect.slot] = SW_SLOT_NOBODY;
+        cluster->map->owner[redirect.slot] = SW_SLOT_UNOWNED;
         ngx_http_slidewin_redis_slots_assign(cluster, member, redirect.slot,
                                              redirect.slot);
     }
