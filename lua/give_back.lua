@@ -34,7 +34,7 @@ local function give_back_log(key, cost, stamp)
     local first = search(p, TIME, stamp, 1, p.count + 1)
     local behind = search(p, TIME, stamp + 1, first, p.count + 1)
 
-    if behind == first or first == 1 and p.cut > 0 then
+    if behind == first or first == 1 and p.ring > 0 then
         return
     end
 

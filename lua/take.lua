@@ -9,8 +9,8 @@
 --           times, how many requests ask (1 if any policy is in dry run)
 --           and of each policy: algorithm (a letter: c counter, f fixed,
 --           s strict, l log), limit, window in ms, slices (0 but for strict),
---           cost (0 peeks), dry run (1 or 0), units to count beyond what was
---           asked for, as many as there is room for, if all are admitted
+--           cost (0 peeks), dry run (1 or 0), prefetch: units to count beside
+--           the cost, as many as there is room for, if all are admitted
 --
 -- reply     numbers of 7 bytes each: number, time, and of each policy:
 --             how many it admits, the units it counted, then what is left:
@@ -34,11 +34,11 @@
 --   c, f  window, index, previous, current
 --   s     window, slices, index, units of slices + 1 slots
 --   l     as log.lua has it
--- Behind those of c, f and s may be one of another window, see turn.lua.
+-- Behind those of c, f and s may be one of another window, see convert.lua.
 -- The arithmetic is that of sw_window.c, in doubles that stay below 2^53 and so
 -- are exact.
 
-local PAIR, SLICES = '<c1I4I6I7I7', '<c1I4BI6'
+local PAIR = '<c1I4I6I7I7'
 local floor, max, min = math.floor, math.max, math.min
 local pack, unpack = struct.pack, struct.unpack
 local call = redis.call
@@ -49,11 +49,10 @@ local function tool(name)
     if not tools then
         -- include part/log.lua
         -- include part/carried.lua
-        -- include part/turn.lua
-        -- include part/ends.lua
+        -- include part/convert.lua
         -- include part/log_take.lua
 
-        tools = { turned = turned, raised = raised, ends = ends,
+        tools = { converted = converted, advanced = advanced,
                   look_log = look_log, log_times = log_times,
                   write_log = write_log }
     end
@@ -66,17 +65,17 @@ local function foreign()
     return redis.error_reply('SLIDEWIN a key holds another value')
 end
 
-local plans, n, rehearsed
+local plans, n, dry_counts
 
 -- own: the time is this server's; true if it must be, an error, or nothing
 
 local function look(own)
-    plans, n, rehearsed = {}, times, true
+    plans, n, dry_counts = {}, times, true
 
     for i = 1, #KEYS do
-        local kind, limit, w, slices, cost, dry, beyond
+        local kind, limit, w, slices, cost, dry, prefetch
             = unpack('<c1I7I7I7I7I7I7', ARGV[1], 43 * i - 21)
-        local key, room, moved, p = KEYS[i]
+        local key, room, rewrite, p = KEYS[i]
 
         if not own and (kind == 'l' or kind == 's') then
             return true
@@ -106,58 +105,41 @@ local function look(own)
                 if not p then
                     return foreign()
                 end
-                total, moved = p.total, p.moved
+                total, rewrite = p.total, p.rewrite
             end
             room = limit - total
 
         elseif kind == 's' then
-            local text = redis.call('GET', key)
-            local time, index, total, k, v, m, old
-                = now, floor(now * slices / w), 0
-            p = {}
-
-            for j = 0, slices do
-                p[j] = 0
-            end
+            local text, n = redis.call('GET', key), slices
+            local time, index, total, other, kept, same
+                = now, floor(now * n / w), 0, nil, true
+            local size, long = n + 1, 19 + 7 * n
+            local numbers, k, v, m, old = '<' .. ('I7'):rep(size)
 
             if text then
-                local size = 19 + 7 * slices
-
-                if #text == size then
-                    k, v, m, old = unpack(SLICES, text)
+                if #text == long then
+                    k, v, m, old = unpack('<c1I4BI6', text)
                 end
 
-                if k == 's' and v == w and m == slices and index >= old - slices
-                then
-                    p.same = index == old
-                else
-                    text, p.other, total, moved
-                        = tool('turned')(key, text, size, 's', slices, w, now,
-                                         limit)
-                    if not p.other then
+                if k ~= 's' or v ~= w or m ~= n or index < old - n then
+                    kept = false
+                    text, other, total, rewrite
+                        = tool('converted')(key, text, long, 's', n, w, now,
+                                            limit)
+                    if not other then
                         return foreign()
                     end
                     if text then
-                        total, old = 0, unpack('<I6', text, 7)
-                    else
-                        p[index % (slices + 1)] = total
-                    end
-                end
-
-                if text then
-                    for j = max(max(index, old) - slices, 0), old do
-                        local slot = j % (slices + 1)
-                        p[slot] = unpack('<I7', text, 13 + 7 * slot)
-                        total = total + p[slot]
-                    end
-                    if index < old then
-                        time, index = floor((old * w + slices - 1) / slices),
-                                      old
+                        k, v, m, old = unpack('<c1I4BI6', text)
                     end
                 end
             end
 
+            -- include part/slices.lua
+
             room = limit - total
+            p, slots.numbers, slots.other, slots.same
+                = slots, numbers, other, same
             p.time, p.index = time, index
 
         else
@@ -175,8 +157,9 @@ local function look(own)
                 end
 
                 if k ~= kind or v ~= w or index < old - 1 or #text > 25 then
-                    text, other, curr, moved
-                        = tool('turned')(key, text, 25, kind, 0, w, now, limit)
+                    text, other, curr, rewrite
+                        = tool('converted')(key, text, 25, kind, 0, w, now,
+                                            limit)
                     if not other then
                         return foreign()
                     end
@@ -184,19 +167,13 @@ local function look(own)
                         k, v, index, prev, curr = unpack(PAIR, text)
                         time = max(time, index * w)
                     end
-                elseif index == old then
-                    prev, curr, same = was, is, true
-                elseif index == old + 1 then
-                    prev = is
-                elseif index < old then
-                    time, index, prev, curr = old * w, old, was, is
+                else
+                    -- include part/pair_advance.lua
                 end
             end
 
-            room = limit - curr
-            if kind == 'c' then
-                room = floor((limit * w - prev * (w - time % w) - curr * w) / w)
-            end
+            -- include part/pair_room.lua
+
             -- with what is added below it is a table of 16 fields
             p = { time = time, index = index, prev = prev, curr = curr,
                   same = same, other = other, kind = kind, limit = limit,
@@ -207,18 +184,18 @@ local function look(own)
         if cost > 0 then
             admitted = min(times, floor(max(room, 0) / cost))
         end
-        if moved == false then
-            moved = admitted == 0
+        if rewrite == false then
+            rewrite = admitted == 0
         end
         if dry == 0 then
             n = min(n, admitted)
         elseif admitted < times then
-            rehearsed = false
+            dry_counts = false
         end
 
         p.kind, p.limit, p.w, p.slices, p.cost = kind, limit, w, slices, cost
-        p.dry, p.beyond, p.room = dry == 1, beyond, room
-        p.admitted, p.moved = admitted, moved
+        p.dry, p.prefetch, p.room = dry == 1, prefetch, room
+        p.admitted, p.rewrite = admitted, rewrite
         plans[i] = p
     end
 end
@@ -239,11 +216,11 @@ local reply, m = { number, now }, 2
 for i = 1, #KEYS do
     local key, p = KEYS[i], plans[i]
     local kind, w, cost = p.kind, p.w, p.cost
-    local k = (rehearsed or not p.dry) and n or 0
+    local k = (dry_counts or not p.dry) and n or 0
     local time, units, value, ttl = p.time or now, k * cost
 
     if k == times and cost > 0 then
-        units = units + min(p.beyond, p.room - units)
+        units = units + min(p.prefetch, p.room - units)
     end
 
     reply[m + 1], reply[m + 2] = p.admitted, units
@@ -274,7 +251,7 @@ for i = 1, #KEYS do
         m = m + 6
 
         if not p.leaves then
-            if units > 0 or p.moved then
+            if units > 0 or p.rewrite then
                 tool('write_log')(p, units)
             end
         elseif units > 0 then
@@ -289,28 +266,28 @@ for i = 1, #KEYS do
 
     elseif kind == 's' then
         local slices, index = p.slices, p.index
-
-        local slot = index % (slices + 1)
+        local size = slices + 1
+        local slot = index % size + 1
 
         p[slot] = p[slot] + units
 
-        if units > 0 or p.moved then
-            value = pack(SLICES .. ('I7'):rep(slices + 1), 's', w, slices,
-                         index, _G.unpack(p, 0, slices))
-            ttl = floor(((index + slices + 1) * w + slices - 1) / slices)
+        if units > 0 or p.rewrite then
+            value = pack('<c1I4BI6', 's', w, slices, index)
+                    .. pack(p.numbers, _G.unpack(p, 1, size))
+            ttl = floor(((index + size) * w + slices - 1) / slices)
                   - time + 1000
         end
 
         reply[m + 3] = index
-        for j = 0, slices do
-            reply[m + 4 + j] = p[j]
+        for j = 1, size do
+            reply[m + 3 + j] = p[j]
         end
-        m = m + 4 + slices
+        m = m + 3 + size
 
     else
         local index, prev, curr = p.index, p.prev, p.curr + units
 
-        if units > 0 or p.moved then
+        if units > 0 or p.rewrite then
             value = pack(PAIR, kind, w, index, prev, curr)
             ttl = (index + (kind == 'c' and 2 or 1)) * w - time + 1000
         end
@@ -319,25 +296,14 @@ for i = 1, #KEYS do
         m = m + 5
     end
 
-    -- to live until it counts nothing, and a second more for an edge that is
-    -- behind this clock, but no longer than two windows: in the same window or
-    -- slice that is the same time
+    -- in the same window or slice, the end of the key stays as it is
 
-    if value then
-        local other = p.other or ''
+    if value and p.same then
+        call('SET', key, value, 'KEEPTTL')
+    elseif value then
+        local other, advance = p.other or '', tools and tools.advanced
 
-        if p.same then
-            redis.call('SET', key, value, 'KEEPTTL')
-        else
-            ttl = min(ttl, 2 * w)
-            if other ~= '' then
-                if units > 0 then
-                    other = tool('raised')(key, other, now, 2 ^ 53, units)
-                end
-                ttl = max(ttl, tool('ends')(other, now))
-            end
-            redis.call('SET', key, value .. other, 'PX', ttl)
-        end
+        -- include part/set.lua
     end
 end
 

@@ -1,8 +1,10 @@
--- take for one policy that is a log: the same as take.lua says, for less where
--- a log begins, or log_short.lua does.
+-- take for one policy that is a log: the same as take.lua does, for 43,400
+-- instructions instead of 75,000. If a log begins, or part/log_short.lua finds
+-- its total, this script decides and writes without a table: take.lua has the
+-- same lines with one.
 
 local key, call, pack, unpack = KEYS[1], redis.call, struct.pack, struct.unpack
-local number, _, times, _, limit, w, _, cost, _, beyond
+local number, _, times, _, limit, w, _, cost, _, prefetch
     = unpack('<I7I7I7c1I7I7I7I7I7I7', ARGV[1])
 local now, text = call('TIME'), call('GETRANGE', key, '0', '1023')
 local size, units = #text, times * cost
@@ -17,8 +19,8 @@ now = now[1] * 1000 + now[2] / 1000
 
 if total and units > 0 then
     if total + units <= limit then
-        if beyond > 0 then
-            units = units + math.min(beyond, limit - total - units)
+        if prefetch > 0 then
+            units = units + math.min(prefetch, limit - total - units)
         end
 
         local entry = pack('<I6I6', now, last + units)
@@ -41,8 +43,8 @@ if total and units > 0 then
 end
 
 if size == 0 and units > 0 and units <= limit then
-    if beyond > 0 then
-        units = units + math.min(beyond, limit - units)
+    if prefetch > 0 then
+        units = units + math.min(prefetch, limit - units)
     end
     call('SET', key, pack('<I5I6I6I6I6', 108 + 256 * w, now, 0, now, units),
          'PX', ('%d'):format(2 * w))
@@ -61,19 +63,9 @@ if not p then
     return redis.error_reply('SLIDEWIN a key holds another value')
 end
 
-local room, admitted, need = limit - p.total, 0
+local room, rewrite, need = limit - p.total, p.rewrite
 
-units = 0
-
-if cost == 0 then
-    admitted = times
-elseif cost <= room then
-    admitted = math.min(times, math.floor(room / cost))
-    units = admitted * cost
-    if admitted == times then
-        units = units + math.min(beyond, room - units)
-    end
-end
+-- include part/admit.lua
 
 if admitted < times and cost <= limit then
     need = p.total + units + cost - limit
@@ -81,7 +73,7 @@ end
 
 local oldest, fits = log_times(p, units, need)
 
-if units > 0 or p.moved or p.moved == false and admitted == 0 then
+if units > 0 or rewrite then
     write_log(p, units)
 end
 

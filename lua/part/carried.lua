@@ -1,20 +1,20 @@
--- Not a script: what takes put in the place of "-- carried.lua", after log.lua.
+-- Included by the takes, after log.lua.
 --
 -- Units that a value of another window or algorithm, or of a clock that stepped
 -- far back, still holds, rounded up, at most a limit: they are carried over as
 -- though taken now. nil if the value is none of ours. A log has the times, and
 -- goes by the window there is now.
 --
--- Second, whether the value is of a time to come: it has to be written anew even
--- if nothing is counted, or it would be carried until that time. If it is not,
--- it is written anew when something is refused, which would else be refused for
--- as long as the old window holds the units, not for as long as it is told.
+-- Second, whether the value is of a time to come: it has to be written anew
+-- even if nothing is counted, or it would be carried until that time. If it is
+-- not, it is written anew when something is refused: that would else be refused
+-- for as long as the old window holds the units, not for the time in the reply.
 
 local function carried(key, text, now, limit, window)
     local unpack, floor, max = struct.unpack, math.floor, math.max
     local kind, used, ahead = text:sub(1, 1), 0
 
-    -- one of another window stands behind it
+    -- the state of another window may be behind it
 
     local size = kind == 's' and #text > 12 and 19 + 7 * text:byte(6) or 25
 
@@ -62,7 +62,7 @@ local function carried(key, text, now, limit, window)
         end
         local w, before = window or p.window, p.base
         local first = search(p, TIME, max(now, p.newest) - w + 1,
-                             p.cut > 0 and 2 or 1, p.count + 1)
+                             p.ring > 0 and 2 or 1, p.count + 1)
         if first > 1 then
             before = at(p, first - 1, SUM)
         end

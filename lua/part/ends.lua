@@ -1,4 +1,4 @@
--- Not a script: what takes put in the place of "-- ends.lua".
+-- Included by part/set.lua.
 --
 -- For how long a state is to live: until it counts nothing, and a second more,
 -- but no longer than two windows.

@@ -1,17 +1,18 @@
--- Not a script: what scripts put in the place of "-- log.lua".
+-- Included by all scripts that have to do with a log.
 --
 -- A log is a head and entries of 12 bytes, a time and a sum, in order: the sum
 -- counts all units up to and with the entry, from the base on, which is that of
 -- what is no longer there. The head has a letter, the window, the time since
 -- which the key has its end, and the base.
 --
--- Of a long log (L) the first cut entries are turned: the oldest of them is
--- behind as many as turn says, so that a new one can take the place of one that
--- has left. The oldest has left in any case, and no base is needed: cut and turn
--- are in its place. Only the beginning of such a log is read, and the places
--- that are looked at; what is written is the new entry and the head.
+-- The first entries of a long log (L), as many as ring says, are a ring: the
+-- oldest of them is behind as many as shift says, so that a new one can take
+-- the place of one that has left. The oldest has left in any case, and no base
+-- is needed: the head has ring and shift instead. Only the beginning of such a
+-- log is read, and the places that are looked at; what is written is the new
+-- entry and the head.
 
-local HEAD, ENTRY, CUT = '<c1I4I6I6', '<I6I6', 2 ^ 20
+local HEAD, ENTRY, RING = '<c1I4I6I6', '<I6I6', 2 ^ 20
 
 -- 12 times its place and this is where an entry begins, counted from 0, and
 -- where its numbers do, counted from 1; so many entries are read at once
@@ -19,8 +20,8 @@ local HEAD, ENTRY, CUT = '<c1I4I6I6', '<I6I6', 2 ^ 20
 local PLACE, TIME, SUM, SHORT = 5, 6, 12, 83
 
 local function at(p, i, field)
-    if i <= p.cut then
-        i = (i - 1 + p.turn) % p.cut + 1
+    if i <= p.ring then
+        i = (i - 1 + p.shift) % p.ring + 1
     end
 
     local offset = 12 * i + field
@@ -63,9 +64,9 @@ local function pieces(p, from, to, what)
     while from <= to do
         local place, n = from, to - from + 1
 
-        if from <= p.cut then
-            place = (from - 1 + p.turn) % p.cut + 1
-            n = math.min(n, p.cut - math.max(from, place) + 1)
+        if from <= p.ring then
+            place = (from - 1 + p.shift) % p.ring + 1
+            n = math.min(n, p.ring - math.max(from, place) + 1)
         end
         what(place, n)
         from = from + n
@@ -91,7 +92,7 @@ local function opened(key, text)
 
     -- room for the fields that are added later, too
 
-    local p = { key = key, text = text, count = 0, cut = 0, turn = 0,
+    local p = { key = key, text = text, count = 0, ring = 0, shift = 0,
                 window = 0, since = 0, base = 0, newest = 0, last = 0,
                 time = 0, kept = 0, first = 0, before = 0, total = 0,
                 first_base = 0, renew = false }
@@ -108,9 +109,9 @@ local function opened(key, text)
     p.count = (size - 17) / 12
 
     if kind == 'L' then
-        p.turn = p.base % CUT
-        p.cut = (p.base - p.turn) / CUT
-        if p.cut < 1 or p.cut > p.count or p.turn >= p.cut then
+        p.shift = p.base % RING
+        p.ring = (p.base - p.shift) / RING
+        if p.ring < 1 or p.ring > p.count or p.shift >= p.ring then
             return nil
         end
     elseif kind ~= 'l' then
@@ -123,8 +124,8 @@ local function opened(key, text)
     p.newest, p.last = 0, p.base
     if p.count > 0 then
         local place, entry = p.count
-        if place == p.cut then
-            place = (place - 1 + p.turn) % p.cut + 1
+        if place == p.ring then
+            place = (place - 1 + p.shift) % p.ring + 1
         end
         place = 12 * place + TIME
 

@@ -1,5 +1,5 @@
--- Not a script: what takes put in the place of "-- log_short.lua", where there
--- are key, text and its size, now, w, call and unpack.
+-- Included by the takes, where there are key, text and its size, now, w, call
+-- and unpack.
 --
 -- Looks at a log without a function or a table, as long as it is of this window
 -- and short, or nothing of it has left: total is then what is in the window,

@@ -1,4 +1,4 @@
--- Not a script: what takes put in the place of "-- log_take.lua".
+-- Included by the takes, after log.lua and carried.lua.
 --
 -- The log of a key brought to the time, nil if the key holds another value:
 -- kept is the first entry that the log is kept for, and base the sum before it;
@@ -13,14 +13,14 @@ local function look_log(key, text, now, limit, w)
             v, limit = p.window, 2 ^ 32 - 1
         end
 
-        local units, moved = carried(key, redis.call('GET', key), now, limit)
+        local units, rewrite = carried(key, redis.call('GET', key), now, limit)
         if not units then
             return nil
         end
-        moved = moved or p ~= nil
+        rewrite = rewrite or p ~= nil
         p = { text = struct.pack(HEAD .. 'I6I6', 'l', v, now, 0, now, units),
               count = 1, last = units, newest = now, window = v,
-              moved = moved, renew = true }
+              rewrite = rewrite, renew = true }
 
     elseif not p or p.count == 0 then
         p = { text = '', count = 0, last = 0, newest = 0, window = w,
@@ -28,7 +28,7 @@ local function look_log(key, text, now, limit, w)
     end
 
     if p.renew then
-        p.key, p.since, p.base, p.cut, p.turn = key, now, 0, 0, 0
+        p.key, p.since, p.base, p.ring, p.shift = key, now, 0, 0, 0
     end
 
     -- of the whole log, which may have to be written again
@@ -44,7 +44,7 @@ local function look_log(key, text, now, limit, w)
     if w > v then
         since = math.max(since, p.newest - v + 1)
     end
-    if p.cut > 0 or p.count > 0 and at(p, 1, TIME) < since then
+    if p.ring > 0 or p.count > 0 and at(p, 1, TIME) < since then
         first = search(p, TIME, since, 2, p.count + 1)
         p.base = at(p, first - 1, SUM)
     end
@@ -63,13 +63,13 @@ local function look_log(key, text, now, limit, w)
 
     if p.last == p.base then
         p.count, p.base, p.last, p.before, p.newest = 0, 0, 0, 0, 0
-        p.first, p.kept, p.cut, p.turn = 1, 1, 0, 0
+        p.first, p.kept, p.ring, p.shift = 1, 1, 0, 0
         p.window, p.renew = w, true
     elseif w > v or 2 * (time - p.since) >= v then
         p.window, p.renew = math.max(v, w), true
         -- what a longer window refuses has to be there for as long
-        if w > v and p.moved == nil then
-            p.moved = false
+        if w > v and p.rewrite == nil then
+            p.rewrite = false
         end
     end
 
@@ -112,7 +112,7 @@ local function write_log(p, units)
     -- the longer leave their units to the last of them.
 
     if live <= SHORT / 2 or p.count < SHORT or 16 * live <= p.count
-        or p.count >= CUT - 1 or p.crowded or p.base >= 2 ^ 47
+        or p.count >= RING - 1 or p.crowded or p.base >= 2 ^ 47
     then
         local all, base = entries(p, p.kept, p.count), p.base
 
@@ -146,30 +146,31 @@ local function write_log(p, units)
         return
     end
 
-    -- What is turned has left: all are in the order of their places. The last
-    -- of it is to have the sum before that which is behind it.
+    -- If all of the ring has left, the others are in the order of their places.
+    -- The last place of the ring is to have the sum before the entry behind it.
 
-    local ring, turned = p.cut > 0 and p.cut or p.count
+    local full, shifted = p.ring > 0 and p.ring or p.count
 
-    if ring < p.count and p.kept > ring then
-        if p.turn > 0 then
-            redis.call('SETRANGE', p.key, 12 * ring + PLACE + 6,
-                       struct.pack('<I6', at(p, ring, SUM)))
+    if full < p.count and p.kept > full then
+        if p.shift > 0 then
+            redis.call('SETRANGE', p.key, 12 * full + PLACE + 6,
+                       struct.pack('<I6', at(p, full, SUM)))
         end
-        ring, p.turn = p.count, 0
+        full, p.shift = p.count, 0
     end
 
-    if ring == p.count and p.kept > 2 then
+    if full == p.count and p.kept > 2 then
         redis.call('SETRANGE', p.key,
-                   ('%d'):format(12 * (p.turn + 1) + PLACE), added)
-        p.cut, p.turn, turned = ring, (p.turn + 1) % ring, true
+                   ('%d'):format(12 * (p.shift + 1) + PLACE), added)
+        p.ring, p.shift, shifted = full, (p.shift + 1) % full, true
     else
         redis.call('APPEND', p.key, added)
     end
 
-    if turned or p.renew then
-        redis.call('SETRANGE', p.key, '0', p.cut > 0
-            and struct.pack(HEAD, 'L', p.window, p.since, p.cut * CUT + p.turn)
+    if shifted or p.renew then
+        redis.call('SETRANGE', p.key, '0', p.ring > 0
+            and struct.pack(HEAD, 'L', p.window, p.since,
+                            p.ring * RING + p.shift)
             or struct.pack(HEAD, 'l', p.window, p.since, p.first_base))
     end
     if p.renew then

@@ -1,4 +1,4 @@
--- Not a script: what takes put in the place of "-- rebased.lua".
+-- Included by part/log_take.lua.
 --
 -- The entries of a log with sums that begin anew, before they outgrow 48 bits.
 

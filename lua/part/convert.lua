@@ -1,4 +1,4 @@
--- Not a script: what takes put in the place of "-- turn.lua", after carried.
+-- Included by the takes, after carried.lua.
 --
 -- A value of a counter, fixed or strict is the state of one window, and behind
 -- it there may be that of another one, which counts all units that the first
@@ -9,7 +9,7 @@
 -- a state brought to the time, with so many units more, up to a limit if the
 -- clock stepped far back
 
-local function raised(key, text, now, limit, units)
+local function advanced(key, text, now, limit, units)
     local pack, unpack, floor = struct.pack, struct.unpack, math.floor
     local kind, v, n, index = unpack('<c1I4BI6', text)
 
@@ -54,7 +54,7 @@ end
 -- value is of a time to come, or nothing if it is as it was. size is that of a
 -- state like this one.
 
-local function turned(key, text, size, kind, n, w, now, limit)
+local function converted(key, text, size, kind, n, w, now, limit)
     local used, ahead = carried(key, text, now, math.floor((2 ^ 53 - 1) / w))
 
     if not used then
@@ -69,19 +69,19 @@ local function turned(key, text, size, kind, n, w, now, limit)
     local u = other ~= '' and struct.unpack('<I4', other, 2) or 0
 
     if v == w then
-        return raised(key, own, now, limit, 0), used > 0 and other or '', 0,
+        return advanced(key, own, now, limit, 0), used > 0 and other or '', 0,
                ahead or nil
     end
     if u == w then
-        return raised(key, other, now, limit, 0), used > 0 and own or '', 0,
+        return advanced(key, other, now, limit, 0), used > 0 and own or '', 0,
                ahead
     end
     if used == 0 then
         return nil, '', 0, ahead
     end
 
-    -- what has left it is not in the new one: it is not given back there
+    -- units that left it are not in the new state either
 
-    return nil, raised(key, u > v and other or own, now, 2 ^ 53, 0), used,
+    return nil, advanced(key, u > v and other or own, now, 2 ^ 53, 0), used,
            ahead
 end

@@ -1,0 +1,7 @@
+-- Included by the takes: what a counter or fixed has room for, whole units.
+
+room = limit - curr
+if kind == 'c' and prev > 0 then
+    room = (limit * w - prev * (w - time % w) - curr * w) / w
+    room = room - room % 1
+end
