@@ -538,7 +538,7 @@ sub take {
 
     for my $i (0 .. $#keys) {
         my $kind = substr $argument, 21 + 43 * $i, 1;
-        my ($limit, $window, undef, $cost, undef, $ahead)
+        my ($limit, $window, undef, $cost, undef, $prefetch)
             = _numbers($argument, 21 + 43 * $i + 1, 6);
         my $state = $model->{$keys[$i]} //= [];
 
@@ -557,7 +557,7 @@ sub take {
         push @policies, { kind => $kind, limit => $limit, cost => $cost,
                           window => $window, state => $state, then => $then,
                           total => $total, admitted => $admitted,
-                          room => $room, ahead => $ahead };
+                          room => $room, prefetch => $prefetch };
     }
 
     my @numbers = ($number, $now);
@@ -568,7 +568,7 @@ sub take {
 
         if ($units && $all == $times) {
             my $left = $p->{room} - $units;
-            $units += $p->{ahead} < $left ? $p->{ahead} : $left;
+            $units += $p->{prefetch} < $left ? $p->{prefetch} : $left;
         }
 
         push @$state, [$p->{then}, $units] if $units;

@@ -117,6 +117,19 @@ sub stop {
     return;
 }
 
+# whether it has not ended by itself yet
+sub runs {
+    my ($self) = @_;
+
+    return 0 if !defined $self->{pid};
+    return 1 if waitpid($self->{pid}, POSIX::WNOHANG()) == 0;
+
+    delete $self->{pid};
+    $self->forget;
+
+    return 0;
+}
+
 # until it ends by itself
 sub wait {
     my ($self) = @_;

@@ -8,6 +8,7 @@ use warnings;
 use SlidewinFake;
 use SlidewinHTTP2;
 use SlidewinNginx;
+use SlidewinProcess;
 use SlidewinRedis;
 use Test::More;
 
@@ -46,14 +47,11 @@ $h2->answers($h2->request($slow)) for 1 .. 3;
 my $n = 1 + int 1.5 * $timeout / ((SlidewinNginx::now() - $start) / 3);
 
 # other requests keep the event loop turning
-my $traffic = fork // die "fork: $!";
-
-if ($traffic == 0) {
+my $traffic = SlidewinProcess->start(sub {
     my $client = $nginx->client(timeout => 120);
 
     while (getppid() != 1) { $client->get('/free') }
-    POSIX::_exit(0);
-}
+});
 
 # more slow requests, if there were too few
 sub burst {
@@ -91,8 +89,7 @@ sub checks { return map { '/check?k=' . rand } 1 .. 5 }
 burst('checks after slow work', sub { (($slow) x $_[0], checks()) });
 burst('checks before slow work', sub { (checks(), ($slow) x $_[0]) });
 
-kill 'KILL', $traffic;
-waitpid $traffic, 0;
+$traffic->stop;
 
 is(join('', $nginx->errors(qr/slidewin redis/)), '',
    'and there is nothing to log');

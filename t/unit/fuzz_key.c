@@ -1,4 +1,5 @@
 
+#include "fnv.h"
 #include "fuzz.h"
 #include "sw_key.h"
 
@@ -71,21 +72,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 static void
 digest(unsigned char *out, const void *data, size_t len)
 {
-    size_t                i;
-    uint64_t              hash;
-    const unsigned char  *p;
-
-    p = data;
-    hash = 14695981039346656037ULL;
-
-    for (i = 0; i < len; i++) {
-        hash = (hash ^ p[i]) * 1099511628211ULL;
-    }
-
-    for (i = 0; i < SW_KEY_DIGEST; i++) {
-        out[i] = (unsigned char) (hash >> i % 8 * 8);
-    }
-
+    fnv_digest(out, data, len);
     digested += len;
 }
 

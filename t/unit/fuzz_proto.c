@@ -7,17 +7,10 @@
 
 #include "client.h"
 #include "fuzz.h"
+#include "stream.h"
 #include "sw_proto.h"
 
 
-typedef struct {
-    const uint8_t  *p;
-    size_t          left;
-} stream_t;
-
-
-static int64_t next(stream_t *s, int64_t low, int64_t high);
-static void next_rule(stream_t *s, sw_rule_t *rule);
 static void next_numbers(stream_t *s, const sw_rule_t *rule, int64_t now,
     const sw_proto_asked_t *asked, int64_t *numbers);
 static void same_as_window(const int64_t *numbers, const sw_rule_t *rule,
@@ -37,7 +30,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     s.p = data;
     s.left = size;
 
-    next_rule(&s, &rule);
+    next_rule(&s, &rule, 3);
 
     now = next(&s, 0, 3) ? next(&s, 1, SW_PRODUCT_MAX / SW_SLICES_MAX)
                          : next(&s, INT64_MIN / 2, INT64_MAX / 2 - 1);
@@ -107,60 +100,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free(numbers);
 
     return 0;
-}
-
-
-/* as many bytes as the range needs; zeros when there are none left */
-
-static int64_t
-next(stream_t *s, int64_t low, int64_t high)
-{
-    uint64_t  value, range;
-
-    value = 0;
-
-    for (range = (uint64_t) high - (uint64_t) low; range; range >>= 8) {
-        value <<= 8;
-
-        if (s->left) {
-            value |= *s->p++;
-            s->left--;
-        }
-    }
-
-    range = (uint64_t) high - (uint64_t) low + 1;
-
-    return (int64_t) ((uint64_t) low + value % range);
-}
-
-
-static void
-next_rule(stream_t *s, sw_rule_t *rule)
-{
-    rule->algorithm = (sw_algorithm_e) next(s, SW_COUNTER, SW_LOG);
-    rule->slices = 0;
-
-    if (next(s, 0, 3)) {
-        rule->window = next(s, 1, 128);
-        rule->limit = next(s, 1, 64);
-
-    } else {
-        rule->window = next(s, 1, SW_WINDOW_MAX);
-        rule->limit = next(s, 1, SW_PRODUCT_MAX / rule->window);
-
-        if (rule->algorithm == SW_LOG
-            && rule->limit > SW_LOG_LIMIT_MAX)
-        {
-            rule->limit = SW_LOG_LIMIT_MAX;
-        }
-    }
-
-    if (rule->algorithm == SW_STRICT) {
-        rule->slices = next(s, 1, rule->window < SW_SLICES_MAX
-                                    ? rule->window : SW_SLICES_MAX);
-    }
-
-    fuzz_check(sw_rule_error(rule) == NULL);
 }
 
 

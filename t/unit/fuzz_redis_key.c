@@ -5,6 +5,7 @@
  */
 
 
+#include "fnv.h"
 #include "fuzz.h"
 #include "sw_key.h"
 
@@ -18,7 +19,6 @@ static size_t make(char *text, const uint8_t *client, size_t len);
 static void check(const char *text, size_t n, const uint8_t *client,
     size_t len);
 static int plain(const uint8_t *client, size_t len);
-static void digest(unsigned char *out, const void *data, size_t len);
 
 
 int
@@ -53,8 +53,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_check(n != m || memcmp(a, b, n) != 0);
 
     } else {
-        digest(sum_a, data, split);
-        digest(sum_b, data + split, rest);
+        fnv_digest(sum_a, data, split);
+        fnv_digest(sum_b, data + split, rest);
         fuzz_check((memcmp(a, b, n) == 0)
                    == (memcmp(sum_a, sum_b, SW_KEY_DIGEST) == 0));
     }
@@ -70,7 +70,7 @@ static size_t
 make(char *text, const uint8_t *client, size_t len)
 {
     return sw_key_redis(text, PREFIX, sizeof(PREFIX) - 1, client, len, ZONE,
-                        sizeof(ZONE) - 1, digest);
+                        sizeof(ZONE) - 1, fnv_digest);
 }
 
 
@@ -124,24 +124,4 @@ plain(const uint8_t *client, size_t len)
     }
 
     return len > 0 && len <= SW_REDIS_CLIENT_MAX && client[0] != '#';
-}
-
-
-static void
-digest(unsigned char *out, const void *data, size_t len)
-{
-    size_t                i;
-    uint64_t              hash;
-    const unsigned char  *p;
-
-    p = data;
-    hash = 14695981039346656037ULL;
-
-    for (i = 0; i < len; i++) {
-        hash = (hash ^ p[i]) * 1099511628211ULL;
-    }
-
-    for (i = 0; i < SW_KEY_DIGEST; i++) {
-        out[i] = (unsigned char) (hash >> i % 8 * 8);
-    }
 }

@@ -12,6 +12,7 @@
 #include "client.h"
 #include "fuzz.h"
 #include "model.h"
+#include "stream.h"
 
 
 #define OPS     200
@@ -24,14 +25,6 @@ typedef struct {
 } token_t;
 
 
-typedef struct {
-    const uint8_t  *p;
-    size_t          left;
-} stream_t;
-
-
-static int64_t next(stream_t *s, int64_t low, int64_t high);
-static void next_rule(stream_t *s, sw_rule_t *rule);
 static void change(client_t *client, model_t *model,
     const sw_rule_t *rule, int64_t now, int *ntokens);
 static void check(client_t *client, model_t *model, int64_t now,
@@ -54,7 +47,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     s.p = data;
     s.left = size;
 
-    next_rule(&s, &rule);
+    next_rule(&s, &rule, 7);
 
     now = next(&s, 0, 7);
     now = (now < 4) ? now * rule.window
@@ -142,7 +135,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 break;
             }
 
-            next_rule(&s, &rule);
+            next_rule(&s, &rule, 7);
             change(&client, &model, &rule, now, &ntokens);
             break;
 
@@ -174,60 +167,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     client_free(&client);
 
     return 0;
-}
-
-
-/* as many bytes as the range needs; zeros when there are none left */
-
-static int64_t
-next(stream_t *s, int64_t low, int64_t high)
-{
-    uint64_t  value, range;
-
-    value = 0;
-
-    for (range = (uint64_t) (high - low); range; range >>= 8) {
-        value <<= 8;
-
-        if (s->left) {
-            value |= *s->p++;
-            s->left--;
-        }
-    }
-
-    range = (uint64_t) (high - low) + 1;
-
-    return low + (int64_t) (value % range);
-}
-
-
-static void
-next_rule(stream_t *s, sw_rule_t *rule)
-{
-    rule->algorithm = (sw_algorithm_e) next(s, SW_COUNTER, SW_LOG);
-    rule->slices = 0;
-
-    if (next(s, 0, 7)) {
-        rule->window = next(s, 1, 128);
-        rule->limit = next(s, 1, 64);
-
-    } else {
-        rule->window = next(s, 1, SW_WINDOW_MAX);
-        rule->limit = next(s, 1, SW_PRODUCT_MAX / rule->window);
-
-        if (rule->algorithm == SW_LOG
-            && rule->limit > SW_LOG_LIMIT_MAX)
-        {
-            rule->limit = SW_LOG_LIMIT_MAX;
-        }
-    }
-
-    if (rule->algorithm == SW_STRICT) {
-        rule->slices = next(s, 1, rule->window < SW_SLICES_MAX
-                                    ? rule->window : SW_SLICES_MAX);
-    }
-
-    fuzz_check(sw_rule_error(rule) == NULL);
 }
 
 

@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "fnv.h"
 #include "rfc5952.h"
 #include "sw_key.h"
 #include "tap.h"
@@ -511,20 +512,10 @@ clients_random(void)
 static void
 digest(unsigned char *out, const void *data, size_t len)
 {
-    size_t                i;
-    uint64_t              hash;
     const unsigned char  *p;
 
     p = data;
-    hash = 14695981039346656037ULL;
-
-    for (i = 0; i < len; i++) {
-        hash = (hash ^ p[i]) * 1099511628211ULL;
-    }
-
-    for (i = 0; i < SW_KEY_DIGEST; i++) {
-        out[i] = (unsigned char) (hash >> i % 8 * 8);
-    }
+    fnv_digest(out, data, len);
 
     digested++;
     digested_len = len;

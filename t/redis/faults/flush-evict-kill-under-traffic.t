@@ -9,6 +9,7 @@ use Digest::SHA ();
 use Test::More;
 
 use SlidewinNginx;
+use SlidewinProcess;
 use SlidewinRedis;
 
 my @algorithms = qw(counter fixed strict log);
@@ -106,19 +107,14 @@ sub traffic {
     my ($uri, $per_client, $meanwhile) = @_;
     my @clients = $nginx->clients(8);
 
-    my $pid = fork // die "fork: $!";
-    if ($pid == 0) {
-        $meanwhile->();
-        POSIX::_exit(0);
-    }
+    my $process = SlidewinProcess->start($meanwhile);
 
     my @statuses = map { @$_ } $nginx->together(sub {
         my ($client) = @_;
         return [map { $client->get($uri)->{status} } 1 .. $per_client];
     }, @clients);
 
-    kill 'TERM', $pid;
-    waitpid $pid, 0;
+    $process->stop;
 
     return @statuses;
 }
@@ -127,7 +123,6 @@ for my $algorithm (@algorithms) {
     $redis->command('CONFIG', 'RESETSTAT');
 
     my @statuses = traffic("/$algorithm?k=flush", 100, sub {
-        local $SIG{TERM} = 'DEFAULT';
         my $client = $redis->client;
         while (1) {
             $client->call('SCRIPT', 'FLUSH');
@@ -158,7 +153,6 @@ for my $algorithm (@algorithms) {
 
 {
     my @statuses = traffic('/log?k=flushed', 100, sub {
-        local $SIG{TERM} = 'DEFAULT';
         my $client = $redis->client;
         while (1) {
             SlidewinNginx::nap(0.02);

@@ -5,6 +5,7 @@ use strict;
 use warnings;
 
 use SlidewinFaults;
+use SlidewinProcess;
 use SlidewinRedis;
 use Test::More;
 
@@ -44,20 +45,17 @@ for my $workers (1, 2) {
 
     # flushed again and again under bursts of requests
 
-    my $pid = fork // die "fork: $!";
-
-    if ($pid == 0) {
+    my $flushing = SlidewinProcess->start(sub {
         my $operator = $redis->client;
         for (1 .. 200) {
             $operator->call('SCRIPT', 'FLUSH', 'SYNC');
             SlidewinNginx::nap(0.002);
         }
-        POSIX::_exit(0);
-    }
+    });
 
     my (%told, $rounds);
 
-    while (waitpid($pid, POSIX::WNOHANG()) == 0) {
+    while ($flushing->runs) {
         my $client = SlidewinFaults::fresh();
         my @answers = $nginx->burst(\@clients, [["/closed?k=$client"]]);
 
