@@ -59,7 +59,7 @@ ngx_http_slidewin_zone_alloc_ring(ngx_http_slidewin_zone_op_t *op,
 }
 
 
-/* two for every new node, so that memory follows the clients there are */
+/* two for every new node, so that memory follows the number of clients */
 
 static void
 ngx_http_slidewin_zone_alloc_expire(ngx_http_slidewin_zone_op_t *op,

@@ -153,7 +153,7 @@ ngx_http_slidewin_zone_expiry_time(ngx_http_slidewin_zone_op_t *op,
 }
 
 
-/* that of a node's longest window, spread by a multiplicative hash */
+/* the list of a node's longest window, spread by a multiplicative hash */
 
 static ngx_uint_t
 ngx_http_slidewin_zone_expiry_list(ngx_http_slidewin_node_t *node)
@@ -195,7 +195,7 @@ ngx_http_slidewin_zone_expiry_expired(ngx_http_slidewin_zone_op_t *op,
 }
 
 
-/* the first to expire is the last of a list, or the leftmost of the treap */
+/* the first node to expire is the last of a list or leftmost in the treap */
 
 static ngx_http_slidewin_node_t *
 ngx_http_slidewin_zone_expiry_first(ngx_http_slidewin_zone_op_t *op,

@@ -20,7 +20,7 @@ void ngx_http_slidewin_zone_expiry_insert(ngx_http_slidewin_zone_op_t *op,
 void ngx_http_slidewin_zone_expiry_remove(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_node_t *node);
 
-/* to where the node now belongs */
+/* to its new position after its end has changed */
 void ngx_http_slidewin_zone_expiry_move(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_node_t *node);
 
@@ -50,7 +50,7 @@ ngx_http_slidewin_zone_expiry_update(ngx_http_slidewin_zone_op_t *op,
 
 #if (NGX_HTTP_SLIDEWIN_TEST)
 
-/* how many nodes are where they must be */
+/* how many nodes are in the right position */
 ngx_uint_t ngx_http_slidewin_zone_expiry_verify(ngx_slab_pool_t *pool,
     ngx_http_slidewin_shctx_t *sh);
 

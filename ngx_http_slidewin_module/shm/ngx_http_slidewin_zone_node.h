@@ -1,6 +1,6 @@
 
 /*
- * What lies in the shared memory of a zone: its context, and the nodes.  For
+ * The layout of the shared memory of a zone: its context, and the nodes.  For
  * the files of shm/, and for memos.
  */
 
@@ -32,7 +32,7 @@
 /* clients share the time when they were last invalidated with some others */
 #define NGX_HTTP_SLIDEWIN_INVALIDATED    64
 
-/* counts up when what lies in shared memory changes its meaning */
+/* to be incremented when the layout of shared memory changes its meaning */
 #define NGX_HTTP_SLIDEWIN_ZONE_VERSION   9
 
 #define NGX_HTTP_SLIDEWIN_ZONE_LAYOUT                                         \
@@ -144,7 +144,7 @@ struct ngx_http_slidewin_zone_s {
 /* bytes of the node of a counter, without a ring that is elsewhere */
 size_t ngx_http_slidewin_zone_node_size(ngx_http_slidewin_node_t *node);
 
-/* the same of a new one, with so many bytes for its state */
+/* bytes of a new node with so many bytes for its state */
 size_t ngx_http_slidewin_zone_node_new_size(ngx_uint_t algorithm,
     size_t state_size);
 

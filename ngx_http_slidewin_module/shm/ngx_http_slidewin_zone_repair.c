@@ -27,7 +27,7 @@ static ngx_uint_t ngx_http_slidewin_zone_repair_is_expired(
 #endif
 
 
-/* what the dead worker was not changing still knows every node */
+/* every node is found by a structure that the dead worker was not changing */
 
 void
 ngx_http_slidewin_zone_repair(ngx_http_slidewin_zone_op_t *op)
@@ -61,7 +61,7 @@ ngx_http_slidewin_zone_repair(ngx_http_slidewin_zone_op_t *op)
 }
 
 
-/* the lists anew, from the trees; a node that is in no tree is freed */
+/* rebuilds the lists from the trees; frees a node that is in no tree */
 
 static void
 ngx_http_slidewin_zone_repair_lists(ngx_http_slidewin_zone_op_t *op)
@@ -119,7 +119,7 @@ ngx_http_slidewin_zone_repair_relist(ngx_http_slidewin_zone_op_t *op,
 }
 
 
-/* the trees anew, from the LRU list */
+/* rebuilds the trees from the LRU list */
 
 static void
 ngx_http_slidewin_zone_repair_trees(ngx_http_slidewin_zone_op_t *op)
@@ -146,7 +146,7 @@ ngx_http_slidewin_zone_repair_trees(ngx_http_slidewin_zone_op_t *op)
 }
 
 
-/* the slab anew, with the nodes that were saved */
+/* rebuilds the slab with the nodes that were saved */
 
 static void
 ngx_http_slidewin_zone_repair_memory(ngx_http_slidewin_zone_op_t *op,
@@ -300,7 +300,7 @@ ngx_http_slidewin_zone_repair_restore(ngx_http_slidewin_zone_op_t *op,
 
 #if (NGX_HTTP_SLIDEWIN_TEST)
 
-/* a larger zone has too many nodes to look at each, bytes */
+/* bytes; a larger zone has too many nodes to look at each */
 #define NGX_HTTP_SLIDEWIN_VERIFY_MAX  262144
 
 
@@ -345,7 +345,7 @@ ngx_http_slidewin_zone_repair_verify(ngx_http_slidewin_zone_op_t *op,
 }
 
 
-/* not by the end it is listed by, which is what may be wrong */
+/* by the state itself: the end that the node is listed by may be wrong */
 
 static ngx_uint_t
 ngx_http_slidewin_zone_repair_is_expired(ngx_http_slidewin_zone_op_t *op,

@@ -15,22 +15,22 @@
 #include "ngx_http_slidewin_zone_node.h"
 
 
-/* an empty zone; its trees only; its lists only */
+/* empties a zone; its trees only; its lists only */
 void ngx_http_slidewin_zone_tree_clear(ngx_slab_pool_t *pool,
     ngx_http_slidewin_shctx_t *sh);
 void ngx_http_slidewin_zone_tree_clear_roots(ngx_http_slidewin_shctx_t *sh);
 void ngx_http_slidewin_zone_tree_clear_lists(ngx_slab_pool_t *pool,
     ngx_http_slidewin_shctx_t *sh);
 
-/* a node that was allocated and filled, into its tree and its lists */
+/* inserts a node that was allocated and filled into its tree and lists */
 void ngx_http_slidewin_zone_tree_link(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_node_t *node);
 
-/* out of them: the node is left detached, to be freed */
+/* removes a node from all of them, and leaves it as detached, to be freed */
 void ngx_http_slidewin_zone_tree_unlink(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_node_t *node);
 
-/* into its tree only */
+/* inserts a node into its tree only */
 void ngx_http_slidewin_zone_tree_insert(ngx_http_slidewin_shctx_t *sh,
     ngx_http_slidewin_node_t *node);
 

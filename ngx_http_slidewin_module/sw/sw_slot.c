@@ -2,7 +2,6 @@
 #include "sw_slot.h"
 #include "sw_parse.h"
 
-#include <arpa/inet.h>
 #include <string.h>
 
 
@@ -191,26 +190,14 @@ sw_redirect_word(sw_str_t *rest, sw_str_t *word)
 int
 sw_slot_host(const char *host, size_t len)
 {
-    char             buf[SW_SLOT_HOST_MAX + 1];
-    size_t           i;
-    struct in6_addr  addr;
+    sw_str_t  text;
 
-    if (len == 0 || len > SW_SLOT_HOST_MAX) {
+    text.data = host;
+    text.len = len;
+
+    if (len > SW_SLOT_HOST_MAX || !sw_url_is_host(text)) {
         return 0;
     }
 
-    for (i = 0; i < len; i++) {
-        if (host[i] <= ' ' || host[i] > '~' || strchr(",/?#@[]", host[i])) {
-            return 0;
-        }
-    }
-
-    if (memchr(host, ':', len) == NULL) {
-        return 1;
-    }
-
-    memcpy(buf, host, len);
-    buf[len] = '\0';
-
-    return inet_pton(AF_INET6, buf, &addr) == 1;
+    return memchr(host, ':', len) == NULL || sw_url_is_ipv6(text);
 }

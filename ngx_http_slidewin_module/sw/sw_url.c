@@ -12,7 +12,6 @@ static const char *sw_url_user(sw_url_t *url, sw_str_t *rest);
 static const char *sw_url_path(sw_url_t *url, sw_str_t path);
 static const char *sw_url_hosts(sw_url_t *url, sw_str_t rest);
 static const char *sw_url_host(sw_url_t *url, sw_str_t rest);
-static int sw_url_is_ipv6(sw_str_t text);
 static int sw_url_prefix(sw_str_t *rest, const char *prefix);
 static int sw_url_split(sw_str_t *head, sw_str_t *tail, char c);
 
@@ -240,7 +239,6 @@ sw_url_hosts(sw_url_t *url, sw_str_t rest)
 static const char *
 sw_url_host(sw_url_t *url, sw_str_t rest)
 {
-    size_t    i;
     sw_str_t  port;
 
     port.data = NULL;
@@ -271,16 +269,8 @@ sw_url_host(sw_url_t *url, sw_str_t rest)
         (void) sw_url_split(&rest, &port, ':');
     }
 
-    if (rest.len == 0) {
+    if (!sw_url_is_host(rest)) {
         return "host";
-    }
-
-    for (i = 0; i < rest.len; i++) {
-        if (rest.data[i] <= ' ' || rest.data[i] > '~'
-            || strchr(",/?#@[]", rest.data[i]))
-        {
-            return "host";
-        }
     }
 
     url->host = rest;
@@ -298,7 +288,24 @@ sw_url_host(sw_url_t *url, sw_str_t rest)
 }
 
 
-static int
+int
+sw_url_is_host(sw_str_t text)
+{
+    size_t  i;
+
+    for (i = 0; i < text.len; i++) {
+        if (text.data[i] <= ' ' || text.data[i] > '~'
+            || strchr(",/?#@[]", text.data[i]))
+        {
+            return 0;
+        }
+    }
+
+    return text.len > 0;
+}
+
+
+int
 sw_url_is_ipv6(sw_str_t text)
 {
     char             buf[INET6_ADDRSTRLEN];

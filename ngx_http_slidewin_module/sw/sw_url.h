@@ -55,5 +55,10 @@ const char *sw_url_parse(sw_url_t *url, const char *text, size_t len);
 /* goes on to the next host of a URL that was parsed: 0 if there is none */
 int sw_url_next(sw_url_t *url);
 
+/* whether a host, or an address without brackets, has characters of one */
+int sw_url_is_host(sw_str_t text);
+
+int sw_url_is_ipv6(sw_str_t text);
+
 
 #endif /* _SW_URL_H_INCLUDED_ */

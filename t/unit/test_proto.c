@@ -199,7 +199,7 @@ truths(sw_algorithm_e algorithm)
 static void
 lies(sw_algorithm_e algorithm)
 {
-    int        i, j, good, told;
+    int        i, j, good, found;
     size_t     n, k;
     int64_t    now, value, window;
     answer_t   a;
@@ -211,7 +211,7 @@ lies(sw_algorithm_e algorithm)
     };
 
     good = 1;
-    told = 0;
+    found = 0;
 
     for (i = 0; i < TRACES && good; i++) {
         trace_rule(&rule, algorithm);
@@ -234,7 +234,7 @@ lies(sw_algorithm_e algorithm)
             for (k = 0; k < n && good; k++) {
                 value = never[tap_rand(0, 4)];
                 good = refused(&a, k, value);
-                told++;
+                found++;
             }
 
             /* as many are admitted as there was room for */
@@ -255,7 +255,7 @@ lies(sw_algorithm_e algorithm)
                 good = refused(&a, 1, 1);
             }
 
-            /* and as much ahead, if that left any room */
+            /* and as much prefetch as there was room for */
 
             if (good && a.taken.prefetch
                 && a.taken.prefetch == a.asked.prefetch)
@@ -336,7 +336,7 @@ lies(sw_algorithm_e algorithm)
     }
 
     tap_ok(good, "%s: a number that is wrong is found out, %d times",
-           client_algorithms[algorithm], told);
+           client_algorithms[algorithm], found);
 }
 
 

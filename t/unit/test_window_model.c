@@ -65,7 +65,7 @@ run(sw_algorithm_e algorithm, int large, int trace)
     token_t         tokens[TOKENS];
     client_t        client;
     sw_rule_t       rule;
-    sw_verdict_t    v, wanted, told, left;
+    sw_verdict_t    v, wanted, given, left;
     static model_t  model;
 
     if (large) {
@@ -170,9 +170,9 @@ run(sw_algorithm_e algorithm, int large, int trace)
 
         if (algorithm != SW_LOG && tap_rand(0, 1)) {
             taken = sw_window_take(client.state, &rule, now, cost, &v);
-            told = v;
+            given = v;
 
-            sw_verdict_complete(&told, &rule);
+            sw_verdict_complete(&given, &rule);
 
         } else {
             taken = wanted.admitted;
@@ -181,7 +181,7 @@ run(sw_algorithm_e algorithm, int large, int trace)
                 v.stamp = client_add(&client, now, cost);
             }
 
-            client_check(&client, now, taken ? 0 : cost, &told);
+            client_check(&client, now, taken ? 0 : cost, &given);
         }
 
         if (wanted.admitted && cost) {
@@ -200,11 +200,11 @@ run(sw_algorithm_e algorithm, int large, int trace)
 
         model_check(&model, now, taken ? 0 : cost, &left);
 
-        if (taken != wanted.admitted || !trace_same(&told, &left)) {
+        if (taken != wanted.admitted || !trace_same(&given, &left)) {
             tap_diag("trace %d step %d now %" PRId64 " cost %" PRId64
                      ", %s: taken %d", trace, i, now, cost,
                      trace_name(&rule), taken);
-            trace_show("says", &told);
+            trace_show("says", &given);
             trace_show("must", &left);
             good = 0;
         }
