@@ -1,5 +1,5 @@
-"""A run of the bench as an SVG; the page that shows one has it drawn by the same
-hand, see tools/pictures."""
+"""Draws a run of the bench as an SVG, as tools/pictures draws that of
+docs/performance.md."""
 
 import pathlib
 import sys

@@ -55,8 +55,8 @@ def on(cpu):
 
 def run(bench):
     """A wake-up of another CPU costs more than all the rest, and must not be a
-    matter of chance: nginx, and the bare client in its place, are on one, and
-    those that they talk to on another."""
+    matter of chance: nginx, or the bare client, is on one, and its peers are on
+    another."""
     rows = []
     cpus = sorted(os.sched_getaffinity(0))
     here, there = cpus[0], cpus[-1]

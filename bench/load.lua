@@ -1,4 +1,4 @@
--- wrk -s load.lua URL -- CLIENTS: who the requests come from, by X-Client.
+-- wrk -s load.lua URL -- CLIENTS: the clients of the requests, in X-Client.
 --
 --   one         always the same
 --   uniform:N   N of them, all alike

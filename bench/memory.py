@@ -43,7 +43,7 @@ def redis_cost(bench, redis):
 
 def shared(bench):
     """Bytes of a client of a counter in shared memory, all in: the zone over
-    the number of those that were there before it was full."""
+    the number of clients that it had before it was full."""
     size = 1 << 20
 
     with Nginx(bench.work / 'zone', bench.nginx, [bench.module],

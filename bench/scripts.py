@@ -33,8 +33,8 @@ POLICIES = {'c': '`counter`', 'f': '`fixed`', 's': '`strict`', 'l': '`log`',
 class Case(typing.NamedTuple):
     name: str
     limit: int
-    warm: int               # calls of a client before those that count
-    turns: int = TURNS      # and those
+    warm: int               # calls of a client before the measured ones
+    turns: int = TURNS      # measured calls
     leave: bool = False     # entries of a log leave meanwhile
 
 
@@ -88,7 +88,7 @@ class Side:
         self.name = name
         self.shas = {name: connection.command('SCRIPT', 'LOAD', text)
                      for name, text in texts.items()}
-        # those that go by Redis' clock alone are not told the time
+        # algorithms that go by Redis' clock alone get no time
         self.exact = '' if 'now == 0' in texts['take_log'] else 'sl'
 
     def keys(self, letters, client):

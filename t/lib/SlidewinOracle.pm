@@ -54,8 +54,8 @@ sub ask {
     return @answers;
 }
 
-# policy { algorithm, limit, window, slices }: the words of a line
-sub policy {
+# rule { algorithm, limit, window, slices }: the words of a line
+sub rule {
     my ($p) = @_;
 
     return "$number{$p->{algorithm}} $p->{limit} $p->{window} "
@@ -79,11 +79,11 @@ sub taken {
 }
 
 # of the answer to a script's numbers: how many were counted, the verdict, and
-# the units ahead, or nothing
+# the prefetched units, or nothing
 sub proven {
-    my ($good, $counted, $ahead, @n) = split ' ', $_[0];
+    my ($good, $counted, $prefetch, @n) = split ' ', $_[0];
 
-    return $good ? ($counted, verdict(@n), $ahead) : ();
+    return $good ? ($counted, verdict(@n), $prefetch) : ();
 }
 
 1;

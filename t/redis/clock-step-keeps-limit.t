@@ -36,7 +36,7 @@ sub take {
     return {} if ref $reply;
 
     my ($number, $then, @numbers) = SlidewinRedis::numbers($reply);
-    my ($answer) = $oracle->ask('P ' . SlidewinOracle::policy(\%policy)
+    my ($answer) = $oracle->ask('P ' . SlidewinOracle::rule(\%policy)
                                 . " $then 1 $cost 0 1 @numbers");
     my ($counted, $verdict) = SlidewinOracle::proven($answer) or return {};
 

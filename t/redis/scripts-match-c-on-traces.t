@@ -176,7 +176,7 @@ sub expect {
             }
         }
 
-        my $line = SlidewinOracle::policy($op->{policy})
+        my $line = SlidewinOracle::rule($op->{policy})
                    . " $op->{now} $op->{cost}";
 
         if ($op->{verb} eq 'give') {
@@ -249,7 +249,7 @@ sub disagree {
         return "step $i: another number" if $n != $i + 1;
         next if $op->{verb} eq 'give';
 
-        push @asked, [$i, 'P ' . SlidewinOracle::policy($op->{policy})
+        push @asked, [$i, 'P ' . SlidewinOracle::rule($op->{policy})
                           . " $now 1 $op->{cost} 0 1 @numbers"];
     }
 

@@ -227,7 +227,7 @@ sub verdict_of {
     return "number $number" if $number != 9007199254740991;
     return "time $now" if $now != $v->{now};
 
-    my ($answer) = $oracle->ask("P " . SlidewinOracle::policy($v)
+    my ($answer) = $oracle->ask("P " . SlidewinOracle::rule($v)
                                 . " $v->{now} 1 $cost 0 1 @numbers");
     my ($counted, $verdict) = SlidewinOracle::proven($answer)
         or return "not taken for true: @numbers";

@@ -339,7 +339,7 @@ sub test_noise {
         } else {
             my (undef, undef, @numbers) = SlidewinRedis::numbers($reply);
             my ($answer) = $oracle->ask(
-                'P ' . SlidewinOracle::policy({
+                'P ' . SlidewinOracle::rule({
                     algorithm => $algorithm, limit => $policy->[1],
                     window => $window,
                     slices => $algorithm eq 'strict' ? 16 : 0,

@@ -1,6 +1,6 @@
 
 /*
- * TAP for small programs, and the random numbers of those that need them.
+ * TAP for small programs, and random numbers.
  */
 
 

@@ -146,7 +146,7 @@ opens(void)
     tap_ok(good, "opens: not before the last");
     tap_ok(sw_breaker_failure(&breaker, 1000, 7) == 1
            && breaker.failures == SW_BREAKER_FAILURES,
-           "opens: at the %dth in a row, and says so", SW_BREAKER_FAILURES);
+           "opens: at the %dth in a row, and reports it", SW_BREAKER_FAILURES);
     tap_ok(!sw_breaker_allows(&breaker, 1000), "open: no check is sent");
     tap_ok(!sw_breaker_allows(&breaker, 1000 + SW_PAUSE_MIN / 2 - 1),
            "open: nor before the least pause is over");
@@ -180,10 +180,10 @@ probes(void)
     tap_ok(good, "probe: the only one while it is under way");
 
     tap_ok(sw_breaker_success(&breaker) == 1,
-           "probe: a success closes it, and says so");
+           "probe: a success closes it, and reports it");
     tap_ok(sw_breaker_allows(&breaker, now) && sw_breaker_allows(&breaker, now)
            && breaker.failures == 0, "probe: then all may ask");
-    tap_ok(sw_breaker_success(&breaker) == 0, "probe: which is said once");
+    tap_ok(sw_breaker_success(&breaker) == 0, "probe: which is reported once");
 
     /* a failed probe opens it for longer, silently */
 

@@ -222,7 +222,7 @@ redis_keys(void)
     other_len = redis_text(other, "", text + 1, 41, "z");
 
     tap_ok(len == other_len && memcmp(text, other, len) != 0,
-           "redis key: who spells a digest is not who has it");
+           "redis key: a client that spells a digest is another client");
 
     /* K04 */
 

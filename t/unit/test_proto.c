@@ -647,7 +647,7 @@ answer_log(answer_t *a, const client_t *client)
 }
 
 
-/* reads the numbers, and what they mean for one of those who asked */
+/* reads the numbers, and the verdict on one of the requests */
 
 static int
 proto_verdict_of(const int64_t *numbers, const sw_rule_t *rule,

@@ -228,7 +228,7 @@ several_hosts(void)
 }
 
 
-/* a text is as long as it is said to be, and not a byte more is read */
+/* no byte is read behind the length of the text */
 
 static void
 cut_urls(void)

@@ -274,7 +274,7 @@ carry_forgets_nothing(sw_algorithm_e algorithm)
             what = fail(&client, now, "carried something else");
         }
 
-        /* taken now: with the state of one who took it now it agrees */
+        /* the same as a new client that takes the units now */
 
         if (what == NULL) {
             client_init(&fresh, &rule, now, 0);
@@ -354,7 +354,7 @@ change_keeps_the_guarantee(sw_algorithm_e algorithm)
 
 /*
  * A client goes from one window to shorter ones and back: it has used at least
- * what one has used who has only ever come with the longer.
+ * as much as a client that has only ever had the longer one.
  */
 
 static const char *

@@ -74,7 +74,7 @@ main(void)
 }
 
 
-/* who is killed while a ring grows frees neither */
+/* a process that is killed while a ring grows frees neither ring */
 
 const char *
 __asan_default_options(void)

@@ -45,7 +45,7 @@ static const property_t  properties[] = {
     { idle_is_as_new,
       "idle if and only if a new state decides the same", SW_COUNTER },
     { idle_looks_at_no_entry,
-      "how many entries have left is nothing to who asks if it is idle",
+      "whether it is idle is found without a look at the entries",
       SW_LOG },
     { ends_when_nothing_is_used,
       "a state ends when nothing of it is used any more", SW_COUNTER },

@@ -18,9 +18,9 @@ NEVER = -1
 class Pair:
     """fixed: index:curr, counter: index:prev:curr"""
 
-    def __init__(self, text, policy, now):
-        self.window = policy['window']
-        self.sliding = policy['algorithm'] == 'counter'
+    def __init__(self, text, rule, now):
+        self.window = rule['window']
+        self.sliding = rule['algorithm'] == 'counter'
         if text == '-':
             self.index, self.prev, self.curr = now // self.window, 0, 0
         elif self.sliding:
@@ -72,8 +72,8 @@ class Pair:
 class Slices:
     """strict: index:units of slice index - slices,...,units of slice index"""
 
-    def __init__(self, text, policy, now):
-        self.window, self.n = policy['window'], policy['slices']
+    def __init__(self, text, rule, now):
+        self.window, self.n = rule['window'], rule['slices']
         if text == '-':
             self.index, self.units = self.slice(now), {}
         else:
@@ -128,8 +128,8 @@ class Slices:
 class Log:
     """log: time*units,...,time*units, oldest first"""
 
-    def __init__(self, text, policy, now):
-        self.window = policy['window']
+    def __init__(self, text, rule, now):
+        self.window = rule['window']
         self.entries = [] if text == '-' else [
             tuple(map(int, e.split('*'))) for e in text.split(',')]
 
@@ -196,18 +196,18 @@ def wait(state, limit, now, cost):
     return high
 
 
-def take(state, policy, now, cost):
-    limit = policy['limit']
+def take(state, rule, now, cost):
+    limit = rule['limit']
     admitted = fits(state, limit, now, cost)
     then = state.bring(now, limit)
     used = state.used(then)
-    scale = policy['window'] if policy['algorithm'] == 'counter' else 1
+    scale = rule['window'] if rule['algorithm'] == 'counter' else 1
     level = used * scale
     assert level.denominator == 1
     remaining = max(0, (limit - used) // 1)
     retry = 0 if admitted else wait(state, limit, now, cost)
     if remaining == limit:
-        more = policy['window']
+        more = rule['window']
     else:
         more = wait(state, limit, now, remaining + 1)
     reset = wait(state, limit, now, limit)
@@ -218,8 +218,8 @@ def take(state, policy, now, cost):
             f' after={state.text()}')
 
 
-def give(state, policy, now, cost, stamp):
-    state.bring(now, policy['limit'])
+def give(state, rule, now, cost, stamp):
+    state.bring(now, rule['limit'])
     state.give(stamp, cost)
     return f'after={state.text()}'
 
@@ -229,13 +229,13 @@ def answer(algorithm, question):
     given = dict(w.split('=', 1) for w in words)
     text = given.pop('state')
     given = {k: int(v) for k, v in given.items()}
-    policy = {'algorithm': algorithm, 'limit': given['limit'],
+    rule = {'algorithm': algorithm, 'limit': given['limit'],
               'window': given['window'], 'slices': given.get('slices')}
-    state = KINDS[algorithm](text, policy, given['now'])
+    state = KINDS[algorithm](text, rule, given['now'])
     if verb == 'take':
-        return take(state, policy, given['now'], given['cost'])
+        return take(state, rule, given['now'], given['cost'])
     assert verb == 'give'
-    return give(state, policy, given['now'], given['cost'], given['stamp'])
+    return give(state, rule, given['now'], given['cost'], given['stamp'])
 
 
 def main(names):

@@ -46,8 +46,7 @@ def style(more=''):
 
 
 def picture(width, height, title, description, parts, more=''):
-    """The text of an SVG; title and description are for readers who cannot
-    see it."""
+    """The text of an SVG; title and description are for screen readers."""
     return '\n'.join([
         '<svg xmlns="http://www.w3.org/2000/svg" role="img"'
         ' aria-labelledby="title desc"'

@@ -3,15 +3,15 @@
  * What sw_window and sw_proto say, for suites that compare it with what the
  * scripts say.  A line of numbers in, a line of numbers out:
  *
- *   T POLICY now cost [1]     a take on the one client there is: counted, the
+ *   T RULE now cost [1]       a take on the one client there is: counted, the
  *                             verdict of this cost before it is counted, and
  *                             of no cost after; with 1 a log has an end, and
  *                             what it held is unknown to a longer window then
- *   G POLICY now cost stamp   a give back: nothing
- *   P POLICY now times cost ahead nth n...
+ *   G RULE now cost stamp     a give back: nothing
+ *   P RULE now times cost prefetch nth n...
  *                             of a script's numbers: whether they are taken
- *                             for true, how many of those who asked were
- *                             counted, the units ahead, the verdict on the nth
+ *                             for true, how many requests were counted, the
+ *                             prefetched units, the verdict on the nth request
  *   N                         the client is new again: nothing
  *
  * A rule is algorithm (0 to 3), limit, window, slices.  The client is kept

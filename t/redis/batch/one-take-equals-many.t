@@ -67,7 +67,7 @@ sub verdicts {
     return join '; ', map {
         my $c = $claims[$_];
         my ($answer) = $oracle->ask(
-            'P ' . SlidewinOracle::policy($c->{policy})
+            'P ' . SlidewinOracle::rule($c->{policy})
             . " $now $times $c->{cost} " . ($c->{ahead} // 0)
             . " $nth @{$numbers[$_]}");
         my ($counted, $v) = SlidewinOracle::proven($answer);
@@ -160,7 +160,7 @@ sub round {
     for my $i (0 .. $#claims) {
         next if !$claims[$i]{cost} || !$admitted;
         my ($answer) = $oracle->ask(
-            'P ' . SlidewinOracle::policy($claims[$i]{policy})
+            'P ' . SlidewinOracle::rule($claims[$i]{policy})
             . " $now 1 $claims[$i]{cost} 0 1 @{$first[$i]}");
         my (undef, $v) = SlidewinOracle::proven($answer)
             or return "untrue: @{$first[$i]}";
