@@ -9,76 +9,68 @@
 #include "ngx_http_slidewin_refund.h"
 
 
-/* a Redis that need not be asked is not asked more often for a client */
-#define NGX_HTTP_SLIDEWIN_EDGE_LOOK  1000    /* ms */
+/* between two peeks at a client in Redis that only make Retry-After longer */
+#define NGX_HTTP_SLIDEWIN_CACHE_PEEK_PERIOD  1000    /* ms */
 
 
 static ngx_uint_t ngx_http_slidewin_cache_take(
-    ngx_http_slidewin_entry_t *entry, int64_t percent);
+    ngx_http_slidewin_policy_t *policy, ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_claim_t *claim, int64_t percent);
 static ngx_uint_t ngx_http_slidewin_cache_applies(
-    ngx_http_slidewin_entry_t *entry);
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim);
 
 
 ngx_uint_t
-ngx_http_slidewin_cache_denies(ngx_http_slidewin_entry_t *entry)
+ngx_http_slidewin_cache_denies(ngx_http_slidewin_policy_t *policy,
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim)
 {
-    if (!ngx_http_slidewin_cache_applies(entry)
-        || entry->policy->deny_cache == 0
-        || !ngx_http_slidewin_deny_cache_lookup(&entry->claim))
-    {
-        return 0;
-    }
-
-    entry->source = NGX_HTTP_SLIDEWIN_SOURCE_DENY_CACHE;
-
-    return 1;
+    return policy->deny_cache
+           && ngx_http_slidewin_cache_applies(store, claim)
+           && ngx_http_slidewin_deny_cache_lookup(claim);
 }
 
 
 ngx_uint_t
-ngx_http_slidewin_cache_take_lease(ngx_http_slidewin_entry_t *entry)
+ngx_http_slidewin_cache_take_lease(ngx_http_slidewin_policy_t *policy,
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim)
 {
-    return ngx_http_slidewin_cache_take(entry, entry->policy->lease);
+    return ngx_http_slidewin_cache_take(policy, store, claim, policy->lease);
 }
 
 
 ngx_uint_t
-ngx_http_slidewin_cache_take_open_lease(ngx_http_slidewin_entry_t *entry)
+ngx_http_slidewin_cache_take_open_lease(ngx_http_slidewin_policy_t *policy,
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim)
 {
-    return ngx_http_slidewin_cache_take(entry, 0);
+    return ngx_http_slidewin_cache_take(policy, store, claim, 0);
 }
 
 
 static ngx_uint_t
-ngx_http_slidewin_cache_take(ngx_http_slidewin_entry_t *entry, int64_t percent)
+ngx_http_slidewin_cache_take(ngx_http_slidewin_policy_t *policy,
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim,
+    int64_t percent)
 {
-    entry->claim.prefetch = 0;
+    claim->prefetch = 0;
 
-    if (!ngx_http_slidewin_cache_applies(entry) || entry->policy->lease == 0
-        || !ngx_http_slidewin_lease_take(&entry->claim, entry->store,
-                                         percent))
-    {
-        return 0;
-    }
-
-    entry->source = NGX_HTTP_SLIDEWIN_SOURCE_LEASE;
-
-    return 1;
+    return policy->lease && ngx_http_slidewin_cache_applies(store, claim)
+           && ngx_http_slidewin_lease_take(claim, store, percent);
 }
 
 
-/* where there are leases, the request may still find one */
-
 ngx_uint_t
-ngx_http_slidewin_cache_confirm_reject(ngx_http_slidewin_entry_t *entry,
+ngx_http_slidewin_cache_confirm_reject(ngx_http_slidewin_policy_t *policy,
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim,
     int64_t asked)
 {
-    if (ngx_http_slidewin_deny_cache_invalidated(&entry->claim, asked)) {
+    if (ngx_http_slidewin_deny_cache_invalidated(claim, asked)) {
         return 0;
     }
 
-    if (entry->policy->lease == 0) {
-        ngx_http_slidewin_cache_update(entry, asked);
+    /* a request of a policy with leases may still find one */
+
+    if (policy->lease == 0) {
+        ngx_http_slidewin_cache_update(policy, store, claim, asked);
     }
 
     return 1;
@@ -86,83 +78,77 @@ ngx_http_slidewin_cache_confirm_reject(ngx_http_slidewin_entry_t *entry,
 
 
 void
-ngx_http_slidewin_cache_update(ngx_http_slidewin_entry_t *entry, int64_t asked)
+ngx_http_slidewin_cache_update(ngx_http_slidewin_policy_t *policy,
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim,
+    int64_t asked)
 {
-    ngx_http_slidewin_policy_t  *policy;
-
-    policy = entry->policy;
-
-    if (!ngx_http_slidewin_cache_applies(entry)) {
+    if (!ngx_http_slidewin_cache_applies(store, claim)) {
         return;
     }
 
-    if (!entry->claim.verdict.admitted) {
+    if (!claim->verdict.admitted) {
         if (policy->deny_cache) {
-            ngx_http_slidewin_deny_cache_insert(&entry->claim, asked,
+            ngx_http_slidewin_deny_cache_insert(claim, asked,
                                                 policy->deny_cache);
         }
 
         return;
     }
 
-    if (policy->lease && entry->claim.counted) {
+    if (policy->lease && claim->counted) {
 
-        /* who was refused because of what was taken ahead is so no more */
+        /* requests that were rejected may use the prefetched units */
 
-        if (policy->deny_cache && entry->claim.prefetch) {
-            ngx_http_slidewin_deny_cache_invalidate(&entry->claim);
+        if (policy->deny_cache && claim->prefetch) {
+            ngx_http_slidewin_deny_cache_invalidate(claim);
         }
 
-        ngx_http_slidewin_lease_refill(&entry->claim, entry->store,
-                                       asked / 1000);
+        ngx_http_slidewin_lease_refill(claim, store, asked / 1000);
     }
 }
 
 
 ngx_uint_t
-ngx_http_slidewin_cache_peek(ngx_http_slidewin_entry_t *entry,
-    ngx_http_slidewin_claim_t *claim)
+ngx_http_slidewin_cache_peek(ngx_http_slidewin_policy_t *policy,
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim)
 {
-    if (entry->policy->lease
-        && ngx_http_slidewin_lease_take(claim, entry->store, 0))
-    {
-        (void) ngx_http_slidewin_lease_put_back(claim, entry->store);
+    if (policy->lease && ngx_http_slidewin_lease_take(claim, store, 0)) {
+        (void) ngx_http_slidewin_lease_put_back(claim, store);
 
         claim->verdict.admitted = 1;
         return 1;
     }
 
     return ngx_http_slidewin_deny_cache_known(claim,
-                                              NGX_HTTP_SLIDEWIN_EDGE_LOOK);
+                                        NGX_HTTP_SLIDEWIN_CACHE_PEEK_PERIOD);
 }
 
 
 void
-ngx_http_slidewin_cache_update_peek(ngx_http_slidewin_entry_t *entry,
+ngx_http_slidewin_cache_update_peek(ngx_http_slidewin_policy_t *policy,
     ngx_http_slidewin_claim_t *claim, int64_t asked)
 {
-    ngx_http_slidewin_deny_cache_insert(claim, asked,
-                                        entry->policy->deny_cache);
+    ngx_http_slidewin_deny_cache_insert(claim, asked, policy->deny_cache);
 }
 
 
-/* there is more for the client than was known */
-
 void
-ngx_http_slidewin_cache_refund(ngx_http_slidewin_entry_t *entry)
+ngx_http_slidewin_cache_refund(ngx_http_slidewin_policy_t *policy,
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim,
+    ngx_uint_t leased)
 {
-    if (!entry->policy->store->local) {
-        ngx_http_slidewin_deny_cache_invalidate(&entry->claim);
+    /* the client has more units than a remembered rejection knows of */
+
+    if (!policy->store->local) {
+        ngx_http_slidewin_deny_cache_invalidate(claim);
     }
 
-    if (entry->source == NGX_HTTP_SLIDEWIN_SOURCE_LEASE
-        && ngx_http_slidewin_lease_put_back(&entry->claim, entry->store))
-    {
-        entry->claim.counted = 0;
+    if (leased && ngx_http_slidewin_lease_put_back(claim, store)) {
+        claim->counted = 0;
         return;
     }
 
-    ngx_http_slidewin_refund(entry->store, &entry->claim);
+    ngx_http_slidewin_refund(store, claim);
 }
 
 
@@ -178,11 +164,11 @@ ngx_http_slidewin_cache_purge(ngx_http_slidewin_policy_t *policy,
 }
 
 
-/* a look counts nothing, and a dry run is to tell what there would be */
+/* a peek counts nothing, and a dry run is to tell what the store would do */
 
 static ngx_uint_t
-ngx_http_slidewin_cache_applies(ngx_http_slidewin_entry_t *entry)
+ngx_http_slidewin_cache_applies(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_claim_t *claim)
 {
-    return !entry->store->local && !entry->claim.dry_run
-           && entry->claim.cost > 0;
+    return !store->local && !claim->dry_run && claim->cost > 0;
 }

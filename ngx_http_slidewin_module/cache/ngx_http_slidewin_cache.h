@@ -1,8 +1,10 @@
 
 /*
- * What this machine knows of a client whose units are counted elsewhere, in the
- * zone of the policy: that it was refused a moment ago, and units that were
- * taken ahead.  Either spares a question.
+ * What saves a question to a distant store: rejections that are remembered, and
+ * leased units, both in the zone of the policy.
+ *
+ * The store is the one that the claim is decided by, which is not the policy's
+ * when on_error has fallen back on shared memory.
  */
 
 
@@ -10,41 +12,56 @@
 #define _NGX_HTTP_SLIDEWIN_CACHE_H_INCLUDED_
 
 
-#include "ngx_http_slidewin_ctx.h"
+#include "ngx_http_slidewin_conf.h"
 
 
-/* both leave the verdict in the claim; a lease has counted it as well */
-ngx_uint_t ngx_http_slidewin_cache_denies(ngx_http_slidewin_entry_t *entry);
-ngx_uint_t ngx_http_slidewin_cache_take_lease(ngx_http_slidewin_entry_t *entry);
-
-/* a lease that came while the store refused the claim, maybe because of it */
-ngx_uint_t ngx_http_slidewin_cache_take_open_lease(
-    ngx_http_slidewin_entry_t *entry);
+/* whether the deny cache rejects the claim; then its verdict is set */
+ngx_uint_t ngx_http_slidewin_cache_denies(ngx_http_slidewin_policy_t *policy,
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim);
 
 /*
- * The store has refused what was asked at that time, in us: whether it would
- * still do so, as far as is known here.
+ * Whether a lease admits the claim; then its verdict is set, and it is counted.
+ * If not, claim->prefetch is what the store is to be asked for as well.
+ */
+ngx_uint_t ngx_http_slidewin_cache_take_lease(
+    ngx_http_slidewin_policy_t *policy, ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_claim_t *claim);
+
+/*
+ * The same after the store has rejected the claim: a lease may have come
+ * meanwhile, and may be the reason.
+ */
+ngx_uint_t ngx_http_slidewin_cache_take_open_lease(
+    ngx_http_slidewin_policy_t *policy, ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_claim_t *claim);
+
+/*
+ * Whether a rejection by the store, asked at that time, in us, still holds as
+ * far as this machine knows.
  */
 ngx_uint_t ngx_http_slidewin_cache_confirm_reject(
-    ngx_http_slidewin_entry_t *entry, int64_t asked);
-
-/*
- * Of a look at the entry, with a claim of its own: whether what it would tell
- * is known here, and what it told when it was asked at that time, in us.
- */
-ngx_uint_t ngx_http_slidewin_cache_peek(ngx_http_slidewin_entry_t *entry,
-    ngx_http_slidewin_claim_t *claim);
-void ngx_http_slidewin_cache_update_peek(ngx_http_slidewin_entry_t *entry,
+    ngx_http_slidewin_policy_t *policy, ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim, int64_t asked);
 
-/* the store's answer to what was asked at that time, in us */
-void ngx_http_slidewin_cache_update(ngx_http_slidewin_entry_t *entry,
+/* the verdict of the store, asked at that time, in us */
+void ngx_http_slidewin_cache_update(ngx_http_slidewin_policy_t *policy,
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim,
     int64_t asked);
 
-/* gives back what was counted, to the lease it is from or to the store */
-void ngx_http_slidewin_cache_refund(ngx_http_slidewin_entry_t *entry);
+/* whether the verdict of a peek could be set without asking the store */
+ngx_uint_t ngx_http_slidewin_cache_peek(ngx_http_slidewin_policy_t *policy,
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim);
 
-/* the client's count begins anew */
+/* the verdict of a peek at the store, asked at that time, in us */
+void ngx_http_slidewin_cache_update_peek(ngx_http_slidewin_policy_t *policy,
+    ngx_http_slidewin_claim_t *claim, int64_t asked);
+
+/* refunds a counted claim, to its lease if it was leased, or to the store */
+void ngx_http_slidewin_cache_refund(ngx_http_slidewin_policy_t *policy,
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim,
+    ngx_uint_t leased);
+
+/* the client is reset: rejections and leased units are worth nothing */
 void ngx_http_slidewin_cache_purge(ngx_http_slidewin_policy_t *policy,
     ngx_http_slidewin_claim_t *claim);
 

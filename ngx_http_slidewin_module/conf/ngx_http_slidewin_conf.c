@@ -5,7 +5,6 @@
 
 #include "ngx_http_slidewin_conf.h"
 #include "ngx_http_slidewin_module.h"
-#include "ngx_http_slidewin_param.h"
 #include "ngx_http_slidewin_redis.h"
 #include "ngx_http_slidewin_shm.h"
 #include "sw_parse.h"

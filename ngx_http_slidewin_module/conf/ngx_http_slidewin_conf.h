@@ -8,6 +8,7 @@
 #include <ngx_http.h>
 
 #include "ngx_http_slidewin_backend.h"
+#include "ngx_http_slidewin_param.h"
 #include "sw_status.h"
 
 
@@ -25,15 +26,6 @@ typedef enum {
     NGX_HTTP_SLIDEWIN_ON_ERROR_OPEN,
     NGX_HTTP_SLIDEWIN_ON_ERROR_CLOSED
 } ngx_http_slidewin_on_error_e;
-
-
-/* where a name was used that may be defined further down */
-
-typedef struct {
-    ngx_str_t                      name;
-    ngx_str_t                      file;
-    ngx_uint_t                     line;
-} ngx_http_slidewin_ref_t;
 
 
 /* requests that the store of a policy did not decide, while it lasts */

@@ -3,8 +3,8 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "ngx_http_slidewin_conf.h"
 #include "ngx_http_slidewin_module.h"
-#include "ngx_http_slidewin_param.h"
 #include "ngx_http_slidewin_zone.h"
 #include "sw_parse.h"
 

@@ -9,10 +9,21 @@
 #define _NGX_HTTP_SLIDEWIN_PARAM_H_INCLUDED_
 
 
-#include "ngx_http_slidewin_conf.h"
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
 
 
-/* a name that ends in "=" takes a value, one that does not stands alone */
+/* where a name was used that may be defined further down */
+
+typedef struct {
+    ngx_str_t                    name;
+    ngx_str_t                    file;
+    ngx_uint_t                   line;
+} ngx_http_slidewin_ref_t;
+
+
+/* a name that ends in "=" takes a value, others are flags */
 
 typedef struct {
     ngx_str_t                    name;
@@ -21,11 +32,11 @@ typedef struct {
 } ngx_http_slidewin_param_t;
 
 
-/* sets the arguments of a directive from the first that is a parameter */
+/* arguments of a directive, the first parameter and all after it */
 char *ngx_http_slidewin_params_set(ngx_conf_t *cf, ngx_uint_t first,
     const ngx_http_slidewin_param_t *params, void *conf);
 
-/* an argument as the log may have it: without a password */
+/* an argument without its password, for a log line */
 ngx_str_t *ngx_http_slidewin_param_shown(ngx_conf_t *cf, ngx_str_t *arg);
 
 ngx_http_complex_value_t *ngx_http_slidewin_param_compile(ngx_conf_t *cf,

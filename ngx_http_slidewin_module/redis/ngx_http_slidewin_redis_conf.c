@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "ngx_http_slidewin_conf.h"
 #include "ngx_http_slidewin_digest.h"
 #include "ngx_http_slidewin_lua.h"
 #include "ngx_http_slidewin_param.h"

@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "ngx_http_slidewin_cache.h"
 #include "ngx_http_slidewin_ctx.h"
 #include "ngx_http_slidewin_delay.h"
 #include "ngx_http_slidewin_module.h"
@@ -132,6 +133,15 @@ ngx_http_slidewin_entry_verdict(ngx_http_slidewin_entry_t *entry)
     sw_verdict_complete(&entry->claim.verdict, &entry->claim.rule);
 
     return &entry->claim.verdict;
+}
+
+
+void
+ngx_http_slidewin_entry_refund(ngx_http_slidewin_entry_t *entry)
+{
+    ngx_http_slidewin_cache_refund(entry->policy, entry->store, &entry->claim,
+                                   entry->source
+                                   == NGX_HTTP_SLIDEWIN_SOURCE_LEASE);
 }
 
 

@@ -118,6 +118,9 @@ ngx_uint_t ngx_http_slidewin_same_client(ngx_http_slidewin_entry_t *one,
 sw_verdict_t *ngx_http_slidewin_entry_verdict(
     ngx_http_slidewin_entry_t *entry);
 
+/* of an entry whose claim was counted */
+void ngx_http_slidewin_entry_refund(ngx_http_slidewin_entry_t *entry);
+
 /* what to tell a client that was refused, in s; SW_NEVER: nothing */
 int64_t ngx_http_slidewin_retry_after(ngx_http_slidewin_ctx_t *ctx);
 

@@ -255,9 +255,11 @@ ngx_http_slidewin_decide_early(ngx_http_slidewin_ctx_t *ctx)
 
         /* whoever stands in a line asks for it */
 
-        if (entry->policy->deny_cache && ctx->place == NULL
-            && ngx_http_slidewin_cache_denies(entry))
+        if (ctx->place == NULL
+            && ngx_http_slidewin_cache_denies(entry->policy, entry->store,
+                                              &entry->claim))
         {
+            entry->source = NGX_HTTP_SLIDEWIN_SOURCE_DENY_CACHE;
             ngx_http_slidewin_entry_decided(ctx, entry);
         }
     }
@@ -295,7 +297,11 @@ ngx_http_slidewin_decide_next_call(ngx_http_slidewin_ctx_t *ctx)
             continue;
         }
 
-        if (entry->policy->lease && ngx_http_slidewin_cache_take_lease(entry)) {
+        if (entry->policy->lease
+            && ngx_http_slidewin_cache_take_lease(entry->policy, entry->store,
+                                                  &entry->claim))
+        {
+            entry->source = NGX_HTTP_SLIDEWIN_SOURCE_LEASE;
             ngx_http_slidewin_entry_decided(ctx, entry);
             continue;
         }
@@ -409,7 +415,8 @@ ngx_http_slidewin_decide_result(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
         ngx_http_slidewin_entry_decided(ctx, entry);
 
         if (!entry->store->local) {
-            ngx_http_slidewin_cache_update(entry, ctx->call.asked);
+            ngx_http_slidewin_cache_update(entry->policy, entry->store,
+                                           &entry->claim, ctx->call.asked);
             ngx_http_slidewin_outage_decided(entry->policy);
         }
 
@@ -442,10 +449,14 @@ ngx_http_slidewin_decide_lease_rescue(ngx_http_slidewin_ctx_t *ctx)
             continue;
         }
 
-        if (!ngx_http_slidewin_cache_take_open_lease(entry)) {
+        if (!ngx_http_slidewin_cache_take_open_lease(entry->policy,
+                                                     entry->store,
+                                                     &entry->claim))
+        {
             return 0;
         }
 
+        entry->source = NGX_HTTP_SLIDEWIN_SOURCE_LEASE;
         ngx_http_slidewin_entry_decided(ctx, entry);
         spared = 1;
     }
@@ -539,7 +550,7 @@ ngx_http_slidewin_fail_pass(ngx_http_slidewin_ctx_t *ctx)
         entry->claim.unwanted = 1;
 
         if (entry->claim.counted) {
-            ngx_http_slidewin_cache_refund(entry);
+            ngx_http_slidewin_entry_refund(entry);
         }
     }
 
@@ -602,7 +613,10 @@ ngx_http_slidewin_on_reject(ngx_http_slidewin_call_t *call)
         entry = (ngx_http_slidewin_entry_t *) call->claims[i];
 
         if (!entry->claim.verdict.admitted
-            && !ngx_http_slidewin_cache_confirm_reject(entry, call->asked))
+            && !ngx_http_slidewin_cache_confirm_reject(entry->policy,
+                                                       entry->store,
+                                                       &entry->claim,
+                                                       call->asked))
         {
             return 0;
         }
@@ -661,7 +675,7 @@ ngx_http_slidewin_delay_request(ngx_http_request_t *r,
         ctx->undecided++;
 
         if (entry->claim.counted) {
-            ngx_http_slidewin_cache_refund(entry);
+            ngx_http_slidewin_entry_refund(entry);
         }
 
         if (entry->delayed && !ctx->delayed) {

@@ -82,7 +82,7 @@ ngx_http_slidewin_log_refunds(ngx_http_slidewin_ctx_t *ctx,
         if (entry->refund) {
             entry->claim.cost = entry->refund;
 
-            ngx_http_slidewin_cache_refund(entry);
+            ngx_http_slidewin_entry_refund(entry);
             ngx_http_slidewin_delay_wake(entry);
         }
     }

@@ -3,7 +3,6 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "ngx_http_slidewin_cache.h"
 #include "ngx_http_slidewin_delay.h"
 #include "ngx_http_slidewin_outcome.h"
 #include "ngx_http_slidewin_report.h"
@@ -193,7 +192,7 @@ ngx_http_slidewin_outcome_refund(ngx_http_slidewin_ctx_t *ctx, ngx_uint_t all)
             continue;
         }
 
-        ngx_http_slidewin_cache_refund(entry);
+        ngx_http_slidewin_entry_refund(entry);
 
         verdict = ngx_http_slidewin_entry_verdict(entry);
         verdict->remaining += claim->cost;

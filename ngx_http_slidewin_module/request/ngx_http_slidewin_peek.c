@@ -176,7 +176,8 @@ ngx_http_slidewin_peek_collect(ngx_http_slidewin_ctx_t *ctx)
         entry->peeked = 1;
 
         if (!entry->store->local
-            && ngx_http_slidewin_cache_peek(entry, &glance->claim))
+            && ngx_http_slidewin_cache_peek(entry->policy, entry->store,
+                                            &glance->claim))
         {
             ngx_http_slidewin_peek_rejected(ctx, glance,
                                        NGX_HTTP_SLIDEWIN_SOURCE_DENY_CACHE);
@@ -275,7 +276,7 @@ ngx_http_slidewin_peek_done(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
             continue;
         }
 
-        ngx_http_slidewin_cache_update_peek(entry, &glance->claim,
+        ngx_http_slidewin_cache_update_peek(entry->policy, &glance->claim,
                                             ctx->call.asked);
 
         ngx_http_slidewin_peek_rejected(ctx, glance,

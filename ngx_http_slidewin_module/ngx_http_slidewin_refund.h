@@ -1,7 +1,7 @@
 
 /*
- * Changes to what was counted that nobody waits for.  A store may be slower
- * than the request that made them.
+ * Detached calls: refunds and resets that no request waits for.  A store may
+ * answer them after the request has ended.
  */
 
 
@@ -16,14 +16,13 @@
 void ngx_http_slidewin_refund(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim);
 
-/* forgets the key of a claim, with all that anybody counted for it */
+/* clears the key of a claim, with all units that any request counted for it */
 void ngx_http_slidewin_reset_key(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim);
 
-
 /*
- * The request of a call that is under way leaves: what it will have counted is
- * given back if its claim is unwanted.
+ * The request of a pending call leaves.  Units that the call will have counted
+ * are refunded if their claim is unwanted; prefetched units always are.
  */
 void ngx_http_slidewin_abandon(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call);

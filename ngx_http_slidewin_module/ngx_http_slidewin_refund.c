@@ -9,7 +9,7 @@ typedef ngx_int_t (*ngx_http_slidewin_verb_pt)(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
 
 
-/* a call that is its own owner; claims and the bytes of their keys follow */
+/* on the heap; the claims, and the bytes of their keys, follow */
 
 typedef struct {
     ngx_http_slidewin_call_t    call;
@@ -32,6 +32,10 @@ void
 ngx_http_slidewin_refund(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim)
 {
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "slidewin refund: store \"%V\" zone \"%V\" units %L",
+                   &store->name, &claim->name, claim->cost);
+
     ngx_http_slidewin_detached_call(store, claim, store->backend->give_back);
 
     claim->counted = 0;
@@ -42,6 +46,10 @@ void
 ngx_http_slidewin_reset_key(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim)
 {
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "slidewin reset: store \"%V\" zone \"%V\" key \"%V\"",
+                   &store->name, &claim->name, &claim->key);
+
     ngx_http_slidewin_detached_call(store, claim, store->backend->reset);
 
     claim->counted = 0;
@@ -52,24 +60,24 @@ static void
 ngx_http_slidewin_detached_call(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_verb_pt verb)
 {
-    ngx_http_slidewin_detached_t  *amend;
+    ngx_http_slidewin_detached_t  *detached;
 
-    amend = ngx_http_slidewin_detached_copy(store, &claim, 1);
-    if (amend == NULL) {
+    detached = ngx_http_slidewin_detached_copy(store, &claim, 1);
+    if (detached == NULL) {
         return;
     }
 
-    amend->call.done = ngx_http_slidewin_detached_done;
+    detached->call.done = ngx_http_slidewin_detached_done;
 
-    if (verb(store, &amend->call) != NGX_AGAIN) {
-        ngx_free(amend);
+    if (verb(store, &detached->call) != NGX_AGAIN) {
+        ngx_free(detached);
     }
 }
 
 
 /*
- * If the store did not answer, the units stay counted until they leave by
- * themselves: a client may be held to less than its limit, never to more.
+ * If the store did not answer, the units stay counted until they leave the
+ * window: a client may get less than its limit, never more.
  */
 
 static void
@@ -84,27 +92,32 @@ ngx_http_slidewin_abandon(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call)
 {
     ngx_uint_t                     i;
-    ngx_http_slidewin_detached_t  *amend;
+    ngx_http_slidewin_detached_t  *detached;
 
-    amend = NULL;
+    detached = NULL;
 
     for (i = 0; i < call->n; i++) {
         if (call->claims[i]->unwanted || call->claims[i]->prefetch) {
-            amend = ngx_http_slidewin_detached_copy(store, call->claims,
+            detached = ngx_http_slidewin_detached_copy(store, call->claims,
                                                     call->n);
             break;
         }
     }
 
-    if (amend && store->backend->reassign) {
-        amend->call.done = ngx_http_slidewin_abandoned_done;
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, call->log, 0,
+                   "slidewin abandon: store \"%V\", %ui claims%s",
+                   &store->name, call->n,
+                   detached ? ", to be refunded" : "");
 
-        if (store->backend->reassign(store, call, &amend->call) == NGX_OK) {
+    if (detached && store->backend->reassign) {
+        detached->call.done = ngx_http_slidewin_abandoned_done;
+
+        if (store->backend->reassign(store, call, &detached->call) == NGX_OK) {
             return;
         }
     }
 
-    ngx_free(amend);
+    ngx_free(detached);
 
     store->backend->cancel(store, call);
 }
@@ -114,10 +127,10 @@ static void
 ngx_http_slidewin_abandoned_done(ngx_http_slidewin_call_t *call, ngx_int_t rc)
 {
     ngx_uint_t                     i;
-    ngx_http_slidewin_detached_t  *amend;
+    ngx_http_slidewin_detached_t  *detached;
     ngx_http_slidewin_claim_t     *claim;
 
-    amend = call->data;
+    detached = call->data;
 
     for (i = 0; rc == NGX_OK && i < call->n; i++) {
         claim = call->claims[i];
@@ -126,16 +139,16 @@ ngx_http_slidewin_abandoned_done(ngx_http_slidewin_call_t *call, ngx_int_t rc)
             continue;
         }
 
-        /* nor is there anybody to take what was taken ahead */
+        /* no request is left to use the prefetched units */
 
         claim->cost = (claim->unwanted ? claim->cost : 0) + claim->prefetch;
 
         if (claim->cost) {
-            ngx_http_slidewin_refund(amend->store, claim);
+            ngx_http_slidewin_refund(detached->store, claim);
         }
     }
 
-    ngx_free(amend);
+    ngx_free(detached);
 }
 
 
@@ -146,7 +159,7 @@ ngx_http_slidewin_detached_copy(ngx_http_slidewin_store_t *store,
     size_t                         size;
     u_char                        *key;
     ngx_uint_t                     i;
-    ngx_http_slidewin_detached_t  *amend;
+    ngx_http_slidewin_detached_t  *detached;
     ngx_http_slidewin_claim_t     *claim, **list;
 
     size = sizeof(ngx_http_slidewin_detached_t)
@@ -157,12 +170,12 @@ ngx_http_slidewin_detached_copy(ngx_http_slidewin_store_t *store,
         size += claims[i]->key.len;
     }
 
-    amend = ngx_alloc(size, ngx_cycle->log);
-    if (amend == NULL) {
+    detached = ngx_alloc(size, ngx_cycle->log);
+    if (detached == NULL) {
         return NULL;
     }
 
-    claim = (ngx_http_slidewin_claim_t *) &amend[1];
+    claim = (ngx_http_slidewin_claim_t *) &detached[1];
     list = (ngx_http_slidewin_claim_t **) &claim[n];
     key = (u_char *) &list[n];
 
@@ -173,13 +186,13 @@ ngx_http_slidewin_detached_copy(ngx_http_slidewin_store_t *store,
         list[i] = &claim[i];
     }
 
-    ngx_memzero(&amend->call, sizeof(ngx_http_slidewin_call_t));
+    ngx_memzero(&detached->call, sizeof(ngx_http_slidewin_call_t));
 
-    amend->store = store;
-    amend->call.claims = list;
-    amend->call.n = n;
-    amend->call.log = ngx_cycle->log;
-    amend->call.data = amend;
+    detached->store = store;
+    detached->call.claims = list;
+    detached->call.n = n;
+    detached->call.log = ngx_cycle->log;
+    detached->call.data = detached;
 
-    return amend;
+    return detached;
 }
