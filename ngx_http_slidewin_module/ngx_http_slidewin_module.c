@@ -9,6 +9,7 @@
 #include "ngx_http_slidewin_lease.h"
 #include "ngx_http_slidewin_log_handler.h"
 #include "ngx_http_slidewin_module.h"
+#include "ngx_http_slidewin_redis.h"
 #include "ngx_http_slidewin_report.h"
 #include "ngx_http_slidewin_variables.h"
 
@@ -19,6 +20,81 @@ static ngx_int_t ngx_http_slidewin_init_process(ngx_cycle_t *cycle);
 static void ngx_http_slidewin_exit_process(ngx_cycle_t *cycle);
 static ngx_http_slidewin_main_conf_t *ngx_http_slidewin_process_conf(
     ngx_cycle_t *cycle);
+
+
+static ngx_conf_post_t  ngx_http_slidewin_status_post = {
+    ngx_http_slidewin_conf_status
+};
+
+
+static ngx_command_t  ngx_http_slidewin_commands[] = {
+
+    { ngx_string("slidewin_redis"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_1MORE,
+      ngx_http_slidewin_redis_directive,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("slidewin_zone"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_2MORE,
+      ngx_http_slidewin_conf_zone,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("slidewin"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF
+                        |NGX_HTTP_LIF_CONF|NGX_CONF_1MORE,
+      ngx_http_slidewin_conf_limit,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("slidewin_status"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_num_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_slidewin_loc_conf_t, status),
+      &ngx_http_slidewin_status_post },
+
+    { ngx_string("slidewin_log_level"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_slidewin_conf_log_level,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("slidewin_headers"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_slidewin_conf_headers,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("slidewin_dry_run"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_FLAG,
+      ngx_conf_set_flag_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_slidewin_loc_conf_t, dry_run),
+      NULL },
+
+    { ngx_string("slidewin_retry_jitter"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_slidewin_conf_retry_jitter,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("slidewin_client_prefix"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_TAKE2,
+      ngx_http_slidewin_conf_client_prefix,
+      NGX_HTTP_SRV_CONF_OFFSET,
+      0,
+      NULL },
+
+      ngx_null_command
+};
 
 
 static ngx_http_module_t  ngx_http_slidewin_module_ctx = {
@@ -87,7 +163,7 @@ ngx_http_slidewin_init(ngx_conf_t *cf)
 
     *h = ngx_http_slidewin_handler;
 
-    if (smcf->finals) {
+    if (smcf->needs_log_phase) {
         h = ngx_array_push(&cmcf->phases[NGX_HTTP_LOG_PHASE].handlers);
         if (h == NULL) {
             return NGX_ERROR;

@@ -468,7 +468,7 @@ ngx_http_slidewin_lease_start(ngx_http_slidewin_policy_t *policy)
 
     ttl = policy->rate ? 0 : ngx_http_slidewin_lease_ttl(&policy->rule);
 
-    policy->lease_watch = ngx_max(ttl, NGX_HTTP_SLIDEWIN_LEASE_INTERVAL);
+    policy->lease_interval = ngx_max(ttl, NGX_HTTP_SLIDEWIN_LEASE_INTERVAL);
 
     ev = &policy->lease_timer;
 
@@ -477,7 +477,7 @@ ngx_http_slidewin_lease_start(ngx_http_slidewin_policy_t *policy)
     ev->log = ngx_cycle->log;
     ev->cancelable = 1;
 
-    ngx_add_timer(ev, policy->lease_watch);
+    ngx_add_timer(ev, policy->lease_interval);
 
     ngx_http_slidewin_zone_ref(policy->zone);
     ngx_http_slidewin_zone_on_evict(policy->zone,
@@ -562,7 +562,7 @@ ngx_http_slidewin_lease_timer(ngx_event_t *ev)
                                           NGX_HTTP_SLIDEWIN_LEASE_EXPIRE);
 
     ngx_add_timer(ev, more ? NGX_HTTP_SLIDEWIN_LEASE_NEXT
-                           : policy->lease_watch);
+                           : policy->lease_interval);
 }
 
 

@@ -5,26 +5,15 @@
 
 #include "ngx_http_slidewin_conf.h"
 #include "ngx_http_slidewin_module.h"
-#include "ngx_http_slidewin_redis.h"
 #include "ngx_http_slidewin_shm.h"
 #include "sw_parse.h"
 
 
 #define NGX_HTTP_SLIDEWIN_DENY_CACHE        1000   /* ms */
 
-/* where another machine may give back or clear, and this one is not told */
+/* with count= or reset= other machines refund or reset without notice */
 #define NGX_HTTP_SLIDEWIN_DENY_CACHE_SHORT  100    /* ms */
 
-
-static char *ngx_http_slidewin_status(ngx_conf_t *cf, void *post, void *data);
-static char *ngx_http_slidewin_log_level(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-static char *ngx_http_slidewin_headers(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-static char *ngx_http_slidewin_retry_jitter(ngx_conf_t *cf,
-    ngx_command_t *cmd, void *conf);
-static char *ngx_http_slidewin_client_prefix(ngx_conf_t *cf,
-    ngx_command_t *cmd, void *conf);
 
 static ngx_http_slidewin_policy_t *ngx_http_slidewin_conf_find_policy(
     ngx_http_slidewin_main_conf_t *smcf, ngx_str_t *name);
@@ -32,83 +21,8 @@ static ngx_http_slidewin_store_t *ngx_http_slidewin_conf_find_store(
     ngx_http_slidewin_main_conf_t *smcf, ngx_str_t *name);
 
 
-static ngx_conf_post_t  ngx_http_slidewin_status_post = {
-    ngx_http_slidewin_status
-};
-
-
-ngx_command_t  ngx_http_slidewin_commands[] = {
-
-    { ngx_string("slidewin_redis"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_1MORE,
-      ngx_http_slidewin_redis_directive,
-      NGX_HTTP_MAIN_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("slidewin_zone"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_2MORE,
-      ngx_http_slidewin_conf_zone,
-      NGX_HTTP_MAIN_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("slidewin"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF
-                        |NGX_HTTP_LIF_CONF|NGX_CONF_1MORE,
-      ngx_http_slidewin_conf_limit,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("slidewin_status"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_conf_set_num_slot,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_slidewin_loc_conf_t, status),
-      &ngx_http_slidewin_status_post },
-
-    { ngx_string("slidewin_log_level"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
-      ngx_http_slidewin_log_level,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("slidewin_headers"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
-      ngx_http_slidewin_headers,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("slidewin_dry_run"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_FLAG,
-      ngx_conf_set_flag_slot,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_slidewin_loc_conf_t, dry_run),
-      NULL },
-
-    { ngx_string("slidewin_retry_jitter"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_slidewin_retry_jitter,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("slidewin_client_prefix"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_TAKE2,
-      ngx_http_slidewin_client_prefix,
-      NGX_HTTP_SRV_CONF_OFFSET,
-      0,
-      NULL },
-
-      ngx_null_command
-};
-
-
-static char *
-ngx_http_slidewin_status(ngx_conf_t *cf, void *post, void *data)
+char *
+ngx_http_slidewin_conf_status(ngx_conf_t *cf, void *post, void *data)
 {
     ngx_int_t  *status = data;
 
@@ -124,8 +38,8 @@ ngx_http_slidewin_status(ngx_conf_t *cf, void *post, void *data)
 }
 
 
-static char *
-ngx_http_slidewin_log_level(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+char *
+ngx_http_slidewin_conf_log_level(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_slidewin_loc_conf_t  *slcf = conf;
 
@@ -188,8 +102,8 @@ ngx_http_slidewin_log_level(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-static char *
-ngx_http_slidewin_headers(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+char *
+ngx_http_slidewin_conf_headers(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_slidewin_loc_conf_t  *slcf = conf;
 
@@ -220,7 +134,7 @@ ngx_http_slidewin_headers(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             }
         }
 
-        /* "off" stands alone, and each form stands once */
+        /* "off" alone, or each form once */
 
         if (e->name.len == 0
             || (slcf->headers && e->value == NGX_HTTP_SLIDEWIN_HEADERS_OFF)
@@ -245,8 +159,8 @@ ngx_http_slidewin_headers(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-static char *
-ngx_http_slidewin_retry_jitter(ngx_conf_t *cf, ngx_command_t *cmd,
+char *
+ngx_http_slidewin_conf_retry_jitter(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf)
 {
     ngx_http_slidewin_loc_conf_t  *slcf = conf;
@@ -276,8 +190,8 @@ ngx_http_slidewin_retry_jitter(ngx_conf_t *cf, ngx_command_t *cmd,
 }
 
 
-static char *
-ngx_http_slidewin_client_prefix(ngx_conf_t *cf, ngx_command_t *cmd,
+char *
+ngx_http_slidewin_conf_client_prefix(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf)
 {
     ngx_http_slidewin_srv_conf_t  *sscf = conf;
@@ -400,7 +314,7 @@ ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
 
         if (policy->store == NULL && policy->store_ref.name.len) {
 
-            /* it may be a URL, with a password */
+            /* store= may have got a URL, with a password */
 
             shown = ngx_http_slidewin_param_shown(cf,
                                                   &policy->store_ref.name);
@@ -418,16 +332,16 @@ ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
             policy->store = &smcf->local;
         }
 
-        if (policy->store->local && policy->edge_ref.name.len) {
+        if (policy->store->local && policy->cache_ref.name.len) {
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
                           "invalid parameter \"%V\" in \"slidewin_zone\" "
                           "directive, zone \"%V\" counts in shared memory "
-                          "in %V:%ui", &policy->edge_ref.name, &policy->name,
-                          &policy->edge_ref.file, policy->edge_ref.line);
+                          "in %V:%ui", &policy->cache_ref.name, &policy->name,
+                          &policy->cache_ref.file, policy->cache_ref.line);
             return NGX_ERROR;
         }
 
-        /* a log that finds no memory is stricter than it should be */
+        /* a log without memory rejects earlier than it should */
 
         if (policy->store->local && policy->rule.algorithm == SW_LOG
             && policy->rate == NULL
@@ -461,7 +375,7 @@ ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
         limits[i]->policy->store->used = 1;
 
         if (limits[i]->count || limits[i]->reset) {
-            smcf->finals = 1;
+            smcf->needs_log_phase = 1;
 
             ngx_conf_init_value(limits[i]->policy->deny_cache,
                                 limits[i]->policy->store->local

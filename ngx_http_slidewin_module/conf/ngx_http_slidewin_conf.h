@@ -12,7 +12,7 @@
 #include "sw_status.h"
 
 
-/* of slidewin_log_level, below every level that it may name */
+/* slidewin_log_level off; below all levels that may be configured */
 #define NGX_HTTP_SLIDEWIN_LOG_OFF               0
 
 #define NGX_HTTP_SLIDEWIN_HEADERS_OFF           0x0001
@@ -28,14 +28,14 @@ typedef enum {
 } ngx_http_slidewin_on_error_e;
 
 
-/* requests that the store of a policy did not decide, while it lasts */
+/* requests that the store of a policy did not decide */
 
 typedef struct {
-    ngx_uint_t                     requests;   /* 0: it decides them */
-    ngx_uint_t                     requests_told;
+    ngx_uint_t                     requests;   /* 0: no outage */
+    ngx_uint_t                     requests_logged;
     ngx_msec_t                     since;
-    ngx_msec_t                     told;
-    ngx_msec_t                     last;
+    ngx_msec_t                     logged;     /* the last line */
+    ngx_msec_t                     last;       /* the last request */
 } ngx_http_slidewin_outage_t;
 
 
@@ -43,10 +43,11 @@ typedef struct {
 
 typedef struct {
     ngx_str_t                      name;
-    ngx_http_slidewin_ref_t        zone_ref;   /* the parameter */
+    ngx_http_slidewin_ref_t        zone_ref;   /* zone= */
     size_t                         size;
     ngx_http_complex_value_t       key;
-    ngx_int_t                      variable;   /* if it is the whole key */
+    ngx_int_t                      variable;   /* its index, if the key is one
+                                                * variable; or NGX_ERROR */
     ngx_http_complex_value_t      *rate;       /* NULL: as in the rule */
     sw_rule_t                      rule;
     ngx_http_slidewin_zone_t      *zone;
@@ -56,15 +57,15 @@ typedef struct {
     int64_t                        share;      /* percent */
     int64_t                        lease;      /* percent; 0: none */
     int64_t                        deny_cache; /* ms; 0: off */
-    ngx_http_slidewin_ref_t        edge_ref;   /* the one of these there is */
+    ngx_http_slidewin_ref_t        cache_ref;  /* lease= or deny_cache= */
 
-    /* a worker's */
+    /* of this worker */
     ngx_event_t                    lease_timer;
-    ngx_msec_t                     lease_watch;
+    ngx_msec_t                     lease_interval;
     ngx_http_slidewin_outage_t     outage;
-    ngx_msec_t                     bad_told;   /* of a rate or a cost */
-    ngx_uint_t                     bad_left;   /* out of the log since then */
-    ngx_rbtree_t                   lines;      /* of those that wait */
+    ngx_msec_t                     bad_logged;   /* last bad rate or cost */
+    ngx_uint_t                     bad_skipped;  /* not logged since then */
+    ngx_rbtree_t                   queues;       /* of delayed requests */
     ngx_rbtree_node_t              sentinel;
 } ngx_http_slidewin_policy_t;
 
@@ -76,7 +77,7 @@ typedef struct {
     ngx_http_slidewin_ref_t        policy_ref;
     ngx_http_complex_value_t      *cost_value;  /* NULL: cost */
     int64_t                        cost;
-    sw_statuses_t                 *count;       /* NULL: whatever comes */
+    sw_statuses_t                 *count;       /* NULL: all */
     sw_statuses_t                 *reset;       /* NULL: none */
     int64_t                        delay;       /* ms */
     ngx_http_complex_value_t      *condition;   /* NULL: always */
@@ -88,8 +89,9 @@ typedef struct {
 typedef struct {
     ngx_array_t                    policies;   /* .._policy_t * */
     ngx_array_t                    stores;     /* .._store_t * */
-    ngx_array_t                    limits;     /* .._limit_t *, everywhere */
-    ngx_flag_t                     finals;     /* some look at the status */
+    ngx_array_t                    limits;     /* .._limit_t *, of all
+                                                * locations */
+    ngx_flag_t                     needs_log_phase;  /* for count=, reset= */
     ngx_http_slidewin_store_t      local;
 } ngx_http_slidewin_main_conf_t;
 
@@ -104,7 +106,7 @@ typedef struct {
     ngx_array_t                   *limits;     /* .._limit_t *; NULL: none */
     ngx_uint_t                     status;
     ngx_uint_t                     log_level;
-    ngx_flag_t                     log_key;    /* the client's, in the line */
+    ngx_flag_t                     log_key;
     ngx_uint_t                     headers;
     ngx_flag_t                     dry_run;
     int64_t                        retry_jitter;  /* ms */
@@ -119,21 +121,27 @@ void *ngx_http_slidewin_create_loc_conf(ngx_conf_t *cf);
 char *ngx_http_slidewin_merge_loc_conf(ngx_conf_t *cf, void *parent,
     void *child);
 
-/* slidewin_zone and slidewin */
+/* the setters of directives: slidewin_zone, slidewin, slidewin_status, ... */
 char *ngx_http_slidewin_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 char *ngx_http_slidewin_conf_limit(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_slidewin_conf_status(ngx_conf_t *cf, void *post, void *data);
+char *ngx_http_slidewin_conf_log_level(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_slidewin_conf_headers(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_slidewin_conf_retry_jitter(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_slidewin_conf_client_prefix(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
 /* a store by name, for store=NAME; an empty name is the default store */
 char *ngx_http_slidewin_conf_add_store(ngx_conf_t *cf,
     ngx_http_slidewin_store_t *store);
 
-/* names to what they name, when all of http{} has been read */
+/* finds policies and stores by name, when all of http{} has been read */
 ngx_int_t ngx_http_slidewin_conf_resolve(ngx_conf_t *cf);
-
-
-extern ngx_command_t  ngx_http_slidewin_commands[];
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_CONF_H_INCLUDED_ */

@@ -8,20 +8,16 @@
 #include "sw_parse.h"
 
 
-/* a request that waits holds a connection, and a worker that is to leave */
-#define NGX_HTTP_SLIDEWIN_DELAY_MAX  3600000
+/* a waiting request holds a connection, and a worker that is to exit */
+#define NGX_HTTP_SLIDEWIN_DELAY_MAX  3600000    /* ms */
 
 
 static char *ngx_http_slidewin_conf_limit_zone(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
 static char *ngx_http_slidewin_conf_limit_cost(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_conf_limit_count(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_conf_limit_reset(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf);
 static char *ngx_http_slidewin_conf_limit_statuses(ngx_conf_t *cf,
-    ngx_str_t *arg, ngx_str_t *value, sw_statuses_t **set);
+    ngx_str_t *arg, ngx_str_t *value, void *conf);
 static char *ngx_http_slidewin_conf_limit_delay(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
 static char *ngx_http_slidewin_conf_limit_if(ngx_conf_t *cf, ngx_str_t *arg,
@@ -34,15 +30,17 @@ static char *ngx_http_slidewin_conf_limit_dry_run(ngx_conf_t *cf,
 
 static const ngx_http_slidewin_param_t
     ngx_http_slidewin_conf_limit_params[] = {
-    { ngx_string("zone="), ngx_http_slidewin_conf_limit_zone },
-    { ngx_string("cost="), ngx_http_slidewin_conf_limit_cost },
-    { ngx_string("count="), ngx_http_slidewin_conf_limit_count },
-    { ngx_string("reset="), ngx_http_slidewin_conf_limit_reset },
-    { ngx_string("delay="), ngx_http_slidewin_conf_limit_delay },
-    { ngx_string("if="), ngx_http_slidewin_conf_limit_if },
-    { ngx_string("headers="), ngx_http_slidewin_conf_limit_headers },
-    { ngx_string("dry_run"), ngx_http_slidewin_conf_limit_dry_run },
-    { ngx_null_string, NULL }
+    { ngx_string("zone="), ngx_http_slidewin_conf_limit_zone, 0 },
+    { ngx_string("cost="), ngx_http_slidewin_conf_limit_cost, 0 },
+    { ngx_string("count="), ngx_http_slidewin_conf_limit_statuses,
+      offsetof(ngx_http_slidewin_limit_t, count) },
+    { ngx_string("reset="), ngx_http_slidewin_conf_limit_statuses,
+      offsetof(ngx_http_slidewin_limit_t, reset) },
+    { ngx_string("delay="), ngx_http_slidewin_conf_limit_delay, 0 },
+    { ngx_string("if="), ngx_http_slidewin_conf_limit_if, 0 },
+    { ngx_string("headers="), ngx_http_slidewin_conf_limit_headers, 0 },
+    { ngx_string("dry_run"), ngx_http_slidewin_conf_limit_dry_run, 0 },
+    { ngx_null_string, NULL, 0 }
 };
 
 
@@ -205,29 +203,11 @@ ngx_http_slidewin_conf_limit_cost(ngx_conf_t *cf, ngx_str_t *arg,
 
 
 static char *
-ngx_http_slidewin_conf_limit_count(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf)
-{
-    ngx_http_slidewin_limit_t  *limit = conf;
-
-    return ngx_http_slidewin_conf_limit_statuses(cf, arg, value, &limit->count);
-}
-
-
-static char *
-ngx_http_slidewin_conf_limit_reset(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf)
-{
-    ngx_http_slidewin_limit_t  *limit = conf;
-
-    return ngx_http_slidewin_conf_limit_statuses(cf, arg, value, &limit->reset);
-}
-
-
-static char *
 ngx_http_slidewin_conf_limit_statuses(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, sw_statuses_t **set)
+    ngx_str_t *value, void *conf)
 {
+    sw_statuses_t  **set = conf;
+
     *set = ngx_palloc(cf->pool, sizeof(sw_statuses_t));
     if (*set == NULL) {
         return NGX_CONF_ERROR;
@@ -257,7 +237,7 @@ ngx_http_slidewin_conf_limit_delay(ngx_conf_t *cf, ngx_str_t *arg,
     if (sw_parse_period((char *) value->data, value->len, &limit->delay)
         != SW_OK || limit->delay > NGX_HTTP_SLIDEWIN_DELAY_MAX)
     {
-        /* delay=5 of limit_req is how many pass before others wait */
+        /* limit_req has delay=5, a number of requests */
 
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid delay \"%V\" in \"slidewin\" "
@@ -276,7 +256,7 @@ ngx_http_slidewin_conf_limit_delay(ngx_conf_t *cf, ngx_str_t *arg,
 }
 
 
-/* text without a variable would be a forgotten "$" */
+/* in a text without a variable a "$" was forgotten */
 
 static char *
 ngx_http_slidewin_conf_limit_if(ngx_conf_t *cf, ngx_str_t *arg,

@@ -9,11 +9,11 @@
 #include "sw_parse.h"
 
 
-/* how long an edge may not notice that a limit was raised elsewhere, ms */
-#define NGX_HTTP_SLIDEWIN_DENY_MAX  60000
+/* for so long this machine may not notice that a limit was raised elsewhere */
+#define NGX_HTTP_SLIDEWIN_DENY_MAX  60000    /* ms */
 
 
-/* what a slidewin_zone line says, in any order */
+/* what is known while the parameters of a line are read, in any order */
 
 typedef struct {
     ngx_http_slidewin_policy_t  *policy;
@@ -45,15 +45,15 @@ static char *ngx_http_slidewin_conf_zone_check(ngx_conf_t *cf,
 
 
 static const ngx_http_slidewin_param_t  ngx_http_slidewin_conf_zone_params[] = {
-    { ngx_string("zone="), ngx_http_slidewin_conf_zone_name },
-    { ngx_string("rate="), ngx_http_slidewin_conf_zone_rate },
-    { ngx_string("algorithm="), ngx_http_slidewin_conf_zone_algorithm },
-    { ngx_string("slices="), ngx_http_slidewin_conf_zone_slices },
-    { ngx_string("store="), ngx_http_slidewin_conf_zone_store },
-    { ngx_string("on_error="), ngx_http_slidewin_conf_zone_on_error },
-    { ngx_string("lease="), ngx_http_slidewin_conf_zone_lease },
-    { ngx_string("deny_cache="), ngx_http_slidewin_conf_zone_deny_cache },
-    { ngx_null_string, NULL }
+    { ngx_string("zone="), ngx_http_slidewin_conf_zone_name, 0 },
+    { ngx_string("rate="), ngx_http_slidewin_conf_zone_rate, 0 },
+    { ngx_string("algorithm="), ngx_http_slidewin_conf_zone_algorithm, 0 },
+    { ngx_string("slices="), ngx_http_slidewin_conf_zone_slices, 0 },
+    { ngx_string("store="), ngx_http_slidewin_conf_zone_store, 0 },
+    { ngx_string("on_error="), ngx_http_slidewin_conf_zone_on_error, 0 },
+    { ngx_string("lease="), ngx_http_slidewin_conf_zone_lease, 0 },
+    { ngx_string("deny_cache="), ngx_http_slidewin_conf_zone_deny_cache, 0 },
+    { ngx_null_string, NULL, 0 }
 };
 
 
@@ -98,7 +98,7 @@ ngx_http_slidewin_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd,
     policy->share = 100;
     policy->deny_cache = NGX_CONF_UNSET;
 
-    ngx_rbtree_init(&policy->lines, &policy->sentinel,
+    ngx_rbtree_init(&policy->queues, &policy->sentinel,
                     ngx_str_rbtree_insert_value);
 
     ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
@@ -146,7 +146,7 @@ ngx_http_slidewin_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd,
 }
 
 
-/* of "$name", and not of "$name/$other" */
+/* the index of "$name"; NGX_ERROR for other keys, such as "$name/$other" */
 
 static ngx_int_t
 ngx_http_slidewin_conf_zone_variable(ngx_conf_t *cf,
@@ -209,7 +209,7 @@ ngx_http_slidewin_conf_zone_name(ngx_conf_t *cf, ngx_str_t *arg,
         goto invalid_size;
     }
 
-    /* the name goes into header fields and log lines as it is */
+    /* the name goes into header fields and log lines unescaped */
 
     for (p = value->data; *p != ':'; p++) {
         if ((*p < '0' || *p > '9') && ((*p | 0x20) < 'a' || (*p | 0x20) > 'z')
@@ -413,7 +413,7 @@ ngx_http_slidewin_conf_zone_lease(ngx_conf_t *cf, ngx_str_t *arg,
         return NGX_CONF_ERROR;
     }
 
-    ngx_http_slidewin_param_refer(cf, &policy->edge_ref, arg);
+    ngx_http_slidewin_param_refer(cf, &policy->cache_ref, arg);
 
     return NGX_CONF_OK;
 }
@@ -443,13 +443,13 @@ ngx_http_slidewin_conf_zone_deny_cache(ngx_conf_t *cf, ngx_str_t *arg,
         return NGX_CONF_ERROR;
     }
 
-    ngx_http_slidewin_param_refer(cf, &policy->edge_ref, arg);
+    ngx_http_slidewin_param_refer(cf, &policy->cache_ref, arg);
 
     return NGX_CONF_OK;
 }
 
 
-/* what cannot be said of one parameter alone */
+/* what depends on more than one parameter */
 
 static char *
 ngx_http_slidewin_conf_zone_check(ngx_conf_t *cf,

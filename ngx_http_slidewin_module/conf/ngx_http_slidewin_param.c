@@ -19,7 +19,7 @@ static char *ngx_http_slidewin_param_unknown(ngx_conf_t *cf,
 static ngx_uint_t ngx_http_slidewin_param_secret(u_char *p, u_char *last);
 
 
-/* what limit_req has and slidewin does otherwise */
+/* parameters of limit_req that slidewin does not have */
 
 static const ngx_http_slidewin_hint_t  ngx_http_slidewin_hints[] = {
     { ngx_string("burst="),
@@ -63,7 +63,8 @@ ngx_http_slidewin_params_set(ngx_conf_t *cf, ngx_uint_t first,
         value.data = args[i].data + param->name.len;
         value.len = args[i].len - param->name.len;
 
-        rv = param->set(cf, &args[i], &value, conf);
+        rv = param->set(cf, &args[i], &value,
+                        (u_char *) conf + param->offset);
 
         if (rv != NGX_CONF_OK) {
             return rv;
@@ -193,7 +194,7 @@ ngx_http_slidewin_param_shown(ngx_conf_t *cf, ngx_str_t *arg)
 }
 
 
-/* whether a name, misspelled perhaps, is that of something secret */
+/* whether a name, maybe misspelled, is the name of a password */
 
 static ngx_uint_t
 ngx_http_slidewin_param_secret(u_char *p, u_char *last)

@@ -23,12 +23,16 @@ typedef struct {
 } ngx_http_slidewin_ref_t;
 
 
-/* a name that ends in "=" takes a value, others are flags */
+/*
+ * A name that ends in "=" takes a value, others are flags.  The setter gets
+ * what params_set() got as conf, offset bytes further on.
+ */
 
 typedef struct {
     ngx_str_t                    name;
     char                      *(*set)(ngx_conf_t *cf, ngx_str_t *arg,
                                       ngx_str_t *value, void *conf);
+    size_t                       offset;
 } ngx_http_slidewin_param_t;
 
 

@@ -44,21 +44,21 @@ static ngx_int_t ngx_http_slidewin_redis_copy(ngx_conf_t *cf, ngx_str_t *dst,
 
 
 static const ngx_http_slidewin_param_t  ngx_http_slidewin_redis_params[] = {
-    { ngx_string("name="), ngx_http_slidewin_redis_name },
-    { ngx_string("timeout="), ngx_http_slidewin_redis_timeout },
+    { ngx_string("name="), ngx_http_slidewin_redis_name, 0 },
+    { ngx_string("timeout="), ngx_http_slidewin_redis_timeout, 0 },
     { ngx_string("connect_timeout="),
-      ngx_http_slidewin_redis_connect_timeout },
-    { ngx_string("password_file="), ngx_http_slidewin_redis_password_file },
-    { ngx_string("prefix="), ngx_http_slidewin_redis_prefix },
-    { ngx_string("ssl_ca="), ngx_http_slidewin_redis_ssl_ca },
-    { ngx_string("ssl_cert="), ngx_http_slidewin_redis_ssl_cert },
-    { ngx_string("ssl_key="), ngx_http_slidewin_redis_ssl_key },
-    { ngx_string("ssl_name="), ngx_http_slidewin_redis_ssl_name },
-    { ngx_string("ssl_verify="), ngx_http_slidewin_redis_ssl_verify },
-    { ngx_string("sentinel_user="), ngx_http_slidewin_redis_sentinel_user },
+      ngx_http_slidewin_redis_connect_timeout, 0 },
+    { ngx_string("password_file="), ngx_http_slidewin_redis_password_file, 0 },
+    { ngx_string("prefix="), ngx_http_slidewin_redis_prefix, 0 },
+    { ngx_string("ssl_ca="), ngx_http_slidewin_redis_ssl_ca, 0 },
+    { ngx_string("ssl_cert="), ngx_http_slidewin_redis_ssl_cert, 0 },
+    { ngx_string("ssl_key="), ngx_http_slidewin_redis_ssl_key, 0 },
+    { ngx_string("ssl_name="), ngx_http_slidewin_redis_ssl_name, 0 },
+    { ngx_string("ssl_verify="), ngx_http_slidewin_redis_ssl_verify, 0 },
+    { ngx_string("sentinel_user="), ngx_http_slidewin_redis_sentinel_user, 0 },
     { ngx_string("sentinel_password_file="),
-      ngx_http_slidewin_redis_sentinel_password_file },
-    { ngx_null_string, NULL }
+      ngx_http_slidewin_redis_sentinel_password_file, 0 },
+    { ngx_null_string, NULL, 0 }
 };
 
 

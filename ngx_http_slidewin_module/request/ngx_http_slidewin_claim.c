@@ -347,20 +347,20 @@ ngx_http_slidewin_claim_bad(ngx_http_request_t *r,
 
     p = more;
     level = NGX_LOG_ERR;
-    gone = ngx_current_msec - policy->bad_told;
+    gone = ngx_current_msec - policy->bad_logged;
 
     if (gone < NGX_HTTP_SLIDEWIN_CLAIM_PERIOD) {
-        policy->bad_left++;
+        policy->bad_skipped++;
         level = NGX_LOG_DEBUG;
 
     } else {
-        if (policy->bad_left) {
+        if (policy->bad_skipped) {
             p = ngx_sprintf(more, ", %ui more like it in the last %Mms",
-                            policy->bad_left, gone);
+                            policy->bad_skipped, gone);
         }
 
-        policy->bad_told = ngx_current_msec;
-        policy->bad_left = 0;
+        policy->bad_logged = ngx_current_msec;
+        policy->bad_skipped = 0;
     }
 
     ngx_http_slidewin_make_printable(value);

@@ -318,7 +318,7 @@ ngx_http_slidewin_delay_dequeue(ngx_http_slidewin_ctx_t *ctx)
 
     if (line->n == 0) {
         ngx_http_slidewin_delay_revoke(line);
-        ngx_rbtree_delete(&line->policy->lines, &line->sn.node);
+        ngx_rbtree_delete(&line->policy->queues, &line->sn.node);
         ngx_free(line);
         return;
     }
@@ -355,7 +355,7 @@ ngx_http_slidewin_delay_find(ngx_http_slidewin_entry_t *entry)
     key = &entry->claim.key;
 
     return (ngx_http_slidewin_line_t *)
-               ngx_str_rbtree_lookup(&policy->lines, key,
+               ngx_str_rbtree_lookup(&policy->queues, key,
                                      ngx_murmur_hash2(key->data, key->len));
 }
 
@@ -385,7 +385,7 @@ ngx_http_slidewin_delay_create(ngx_http_slidewin_entry_t *entry)
     line->sn.str.data = (u_char *) &line[1];
     ngx_memcpy(line->sn.str.data, key->data, key->len);
 
-    ngx_rbtree_insert(&entry->policy->lines, &line->sn.node);
+    ngx_rbtree_insert(&entry->policy->queues, &line->sn.node);
 
     return line;
 }

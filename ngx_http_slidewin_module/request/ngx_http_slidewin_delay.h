@@ -46,7 +46,7 @@ void ngx_http_slidewin_delay_wake(ngx_http_slidewin_entry_t *entry);
 
 /* whether some of the policy's clients wait */
 #define ngx_http_slidewin_delay_queued(policy)                                \
-    ((policy)->lines.root != (policy)->lines.sentinel)
+    ((policy)->queues.root != (policy)->queues.sentinel)
 
 void ngx_http_slidewin_delay_dequeue(ngx_http_slidewin_ctx_t *ctx);
 

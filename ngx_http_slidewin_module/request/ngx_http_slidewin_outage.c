@@ -14,7 +14,7 @@
 #define NGX_HTTP_SLIDEWIN_OUTAGE_QUIET   1000    /* ms */
 
 
-static void ngx_http_slidewin_outage_tell(ngx_http_slidewin_policy_t *policy);
+static void ngx_http_slidewin_outage_log(ngx_http_slidewin_policy_t *policy);
 static ngx_uint_t ngx_http_slidewin_outage_due(
     ngx_http_slidewin_outage_t *outage);
 static void ngx_http_slidewin_outage_timer(ngx_event_t *ev);
@@ -51,15 +51,15 @@ ngx_http_slidewin_outage_count(ngx_http_slidewin_policy_t *policy)
 
     if (outage->requests++) {
         if (ngx_http_slidewin_outage_due(outage)) {
-            ngx_http_slidewin_outage_tell(policy);
+            ngx_http_slidewin_outage_log(policy);
         }
 
         return;
     }
 
     outage->since = ngx_current_msec;
-    outage->told = ngx_current_msec;
-    outage->requests_told = 0;
+    outage->logged = ngx_current_msec;
+    outage->requests_logged = 0;
 
     ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                   "slidewin zone \"%V\": requests %s, its store does not "
@@ -82,7 +82,7 @@ ngx_http_slidewin_outage_count(ngx_http_slidewin_policy_t *policy)
 
 
 static void
-ngx_http_slidewin_outage_tell(ngx_http_slidewin_policy_t *policy)
+ngx_http_slidewin_outage_log(ngx_http_slidewin_policy_t *policy)
 {
     ngx_http_slidewin_outage_t  *outage;
 
@@ -91,21 +91,21 @@ ngx_http_slidewin_outage_tell(ngx_http_slidewin_policy_t *policy)
     ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                   "slidewin zone \"%V\": %ui requests %s in the last %Ms, "
                   "its store did not decide them; %ui since it began %Ms ago",
-                  &policy->name, outage->requests - outage->requests_told,
+                  &policy->name, outage->requests - outage->requests_logged,
                   ngx_http_slidewin_outage_then[policy->on_error],
-                  (ngx_current_msec - outage->told) / 1000, outage->requests,
+                  (ngx_current_msec - outage->logged) / 1000, outage->requests,
                   (ngx_current_msec - outage->since) / 1000);
 
-    outage->told = ngx_current_msec;
-    outage->requests_told = outage->requests;
+    outage->logged = ngx_current_msec;
+    outage->requests_logged = outage->requests;
 }
 
 
 static ngx_uint_t
 ngx_http_slidewin_outage_due(ngx_http_slidewin_outage_t *outage)
 {
-    return outage->requests != outage->requests_told
-           && ngx_current_msec - outage->told
+    return outage->requests != outage->requests_logged
+           && ngx_current_msec - outage->logged
               >= NGX_HTTP_SLIDEWIN_OUTAGE_PERIOD;
 }
 
@@ -156,7 +156,7 @@ ngx_http_slidewin_outage_timer(ngx_event_t *ev)
         lasts = 1;
 
         if (ngx_http_slidewin_outage_due(&policies[i]->outage)) {
-            ngx_http_slidewin_outage_tell(policies[i]);
+            ngx_http_slidewin_outage_log(policies[i]);
         }
     }
 
