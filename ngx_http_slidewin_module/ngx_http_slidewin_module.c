@@ -4,14 +4,10 @@
 #include <ngx_http.h>
 
 #include "ngx_http_slidewin_conf.h"
-#include "ngx_http_slidewin_handler.h"
-#include "ngx_http_slidewin_headers.h"
 #include "ngx_http_slidewin_lease.h"
-#include "ngx_http_slidewin_log_handler.h"
 #include "ngx_http_slidewin_module.h"
 #include "ngx_http_slidewin_redis.h"
-#include "ngx_http_slidewin_report.h"
-#include "ngx_http_slidewin_variables.h"
+#include "ngx_http_slidewin_request.h"
 
 
 static ngx_int_t ngx_http_slidewin_init(ngx_conf_t *cf);
@@ -129,10 +125,10 @@ ngx_module_t  ngx_http_slidewin_module = {
 
 
 /*
- * nginx runs access handlers from the last registered to the first.  This
- * module stands behind nginx's own, built in or loaded, so that it is asked
+ * nginx runs access handlers from the last registered to the first.  This one
+ * is registered after nginx's own, in static and dynamic builds, and so runs
  * before allow, deny, auth_basic and auth_request: a guess at a password is
- * counted before it is judged, and "satisfy any" does not pass it by.
+ * counted before it is checked, and "satisfy any" does not bypass the limit.
  */
 
 static ngx_int_t
@@ -148,7 +144,7 @@ ngx_http_slidewin_init(ngx_conf_t *cf)
 
     smcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_slidewin_module);
 
-    /* a module that limits nothing costs nothing */
+    /* without limits the module costs nothing */
 
     if (smcf->limits.nelts == 0) {
         return NGX_OK;
@@ -260,7 +256,7 @@ ngx_http_slidewin_exit_process(ngx_cycle_t *cycle)
         }
     }
 
-    ngx_http_slidewin_report_rest();
+    ngx_http_slidewin_report_skipped();
 
     stores = smcf->stores.elts;
 
@@ -272,7 +268,7 @@ ngx_http_slidewin_exit_process(ngx_cycle_t *cycle)
 }
 
 
-/* of a process that serves requests: the cache's helpers do not */
+/* NULL in processes that serve no requests, such as the cache manager */
 
 static ngx_http_slidewin_main_conf_t *
 ngx_http_slidewin_process_conf(ngx_cycle_t *cycle)

@@ -24,8 +24,7 @@ ngx_uint_t
 ngx_http_slidewin_cache_denies(ngx_http_slidewin_policy_t *policy,
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim)
 {
-    return policy->deny_cache
-           && ngx_http_slidewin_cache_applies(store, claim)
+    return policy->deny_cache && ngx_http_slidewin_cache_applies(store, claim)
            && ngx_http_slidewin_deny_cache_lookup(claim);
 }
 
@@ -144,6 +143,10 @@ ngx_http_slidewin_cache_refund(ngx_http_slidewin_policy_t *policy,
     }
 
     if (leased && ngx_http_slidewin_lease_put_back(claim, store)) {
+        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                       "slidewin refund: lease of zone \"%V\" units %L",
+                       &claim->name, claim->cost);
+
         claim->counted = 0;
         return;
     }

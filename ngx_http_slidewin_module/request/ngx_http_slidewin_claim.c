@@ -7,11 +7,11 @@
 #include "sw_parse.h"
 
 
-/* between two lines on what is bad in a zone: clients may choose it */
+/* between two lines of a zone on bad rates or costs, which clients may send */
 #define NGX_HTTP_SLIDEWIN_CLAIM_PERIOD  1000    /* ms */
 
 
-static ngx_http_slidewin_entry_t *ngx_http_slidewin_claim_room(
+static ngx_http_slidewin_entry_t *ngx_http_slidewin_claim_alloc(
     ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx, ngx_uint_t n);
 static ngx_uint_t ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry);
@@ -36,7 +36,7 @@ ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_loc_conf_t *slcf)
 {
     ngx_int_t                    rc;
-    ngx_uint_t                   i, n;
+    ngx_uint_t                   i, n, open;
     ngx_http_slidewin_entry_t   *entry, **last;
     ngx_http_slidewin_limit_t  **limits;
 
@@ -46,13 +46,13 @@ ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
     for (last = &ctx->entries; *last; last = &(*last)->next) { /* void */ }
 
     ctx->pass = last;
-    ctx->undecided = 0;
+    open = 0;
 
-    entry = ctx->spare;
-    ctx->spare = NULL;
+    entry = ctx->allocated;
+    ctx->allocated = NULL;
 
     if (entry == NULL) {
-        entry = ngx_http_slidewin_claim_room(r, ctx, n);
+        entry = ngx_http_slidewin_claim_alloc(r, ctx, n);
         if (entry == NULL) {
             return NGX_ERROR;
         }
@@ -75,20 +75,26 @@ ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
         if (ctx->pass == &ctx->entries
             || ngx_http_slidewin_claim_again(ctx, entry))
         {
-            ctx->undecided++;
+            open++;
         }
+
+        ngx_log_debug4(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                       "slidewin claim: zone \"%V\" key \"%V\" cost %L "
+                       "limit %L",
+                       &entry->policy->name, &entry->claim.key,
+                       entry->claim.cost, entry->rate);
 
         *last = entry;
         last = &entry->next;
         entry++;
     }
 
-    return ctx->undecided ? NGX_OK : NGX_DECLINED;
+    return open ? NGX_OK : NGX_DECLINED;
 }
 
 
 static ngx_http_slidewin_entry_t *
-ngx_http_slidewin_claim_room(ngx_http_request_t *r,
+ngx_http_slidewin_claim_alloc(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx, ngx_uint_t n)
 {
     ngx_http_slidewin_entry_t  *entries;
@@ -107,10 +113,10 @@ ngx_http_slidewin_claim_room(ngx_http_request_t *r,
 
 
 /*
- * Whether there is anything to ask for.  If the policy has met the request in
- * an earlier pass, the stricter of both applies: enforced rather than a dry
- * run, the greater cost, of which only the rest is taken.  What a dry run did
- * not count, or counted for another client, is nothing to one that is enforced.
+ * Whether there is anything to ask for.  If an earlier pass has claimed the
+ * policy, the stricter of both applies: enforced rather than a dry run, and the
+ * greater cost, of which only the rest is taken.  A dry run that counted
+ * nothing, or for another client, does not lower the cost of an enforced claim.
  */
 
 static ngx_uint_t
@@ -118,11 +124,11 @@ ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry)
 {
     int64_t                     taken;
-    ngx_uint_t                  met;
+    ngx_uint_t                  claimed;
     ngx_http_slidewin_claim_t  *claim, *before;
     ngx_http_slidewin_entry_t  *other;
 
-    met = 0;
+    claimed = 0;
     taken = 0;
     claim = &entry->claim;
 
@@ -132,7 +138,7 @@ ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
             continue;
         }
 
-        /* its rate or its cost was bad, and nothing was asked for */
+        /* a bad rate or cost: nothing was asked for */
 
         if (other->rate == 0) {
             continue;
@@ -147,13 +153,13 @@ ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
             continue;
         }
 
-        met = 1;
+        claimed = 1;
         taken += before->cost;
     }
 
-    /* a rate or a cost that is bad, or never passes, is told as it is */
+    /* a bad rate or cost, or one that never passes, is to be rejected */
 
-    if (!met || entry->rate == 0 || entry->cost > entry->rate) {
+    if (!claimed || entry->rate == 0 || entry->cost > entry->rate) {
         return 1;
     }
 
@@ -165,13 +171,13 @@ ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
     claim->cost = 0;
     claim->verdict.admitted = 1;
     entry->decided = 1;
-    entry->shadowed = 1;
+    entry->superseded = 1;
 
     return 0;
 }
 
 
-/* if=, as access_log has it: empty or "0" exempts, here and now */
+/* if=, as that of access_log: empty or "0" exempts from this pass */
 
 static ngx_int_t
 ngx_http_slidewin_claim_applies(ngx_http_request_t *r,
@@ -236,7 +242,7 @@ ngx_http_slidewin_claim_limit(ngx_http_request_t *r,
 }
 
 
-/* the value of a variable outlives the request's claims: it is not copied */
+/* a variable's value is in the request's pool and is not copied */
 
 static ngx_int_t
 ngx_http_slidewin_claim_key(ngx_http_request_t *r,
@@ -299,7 +305,7 @@ ngx_http_slidewin_claim_rate(ngx_http_request_t *r,
 }
 
 
-/* a cost that is none leaves nothing to ask, as a rate that is none does */
+/* a bad cost gets a limit of 0, as a bad rate does: on_error decides */
 
 static ngx_int_t
 ngx_http_slidewin_claim_cost(ngx_http_request_t *r,
@@ -332,7 +338,7 @@ ngx_http_slidewin_claim_cost(ngx_http_request_t *r,
 }
 
 
-/* a client that sends them without end does not fill the log */
+/* at most a line in a period, so that a client cannot fill the log */
 
 static void
 ngx_http_slidewin_claim_bad(ngx_http_request_t *r,
@@ -370,7 +376,7 @@ ngx_http_slidewin_claim_bad(ngx_http_request_t *r,
 }
 
 
-/* what a client sent must not make up lines in the log */
+/* cut where a client could forge a log line */
 
 static void
 ngx_http_slidewin_make_printable(ngx_str_t *value)

@@ -12,9 +12,9 @@
 
 
 /*
- * Adds a claim for every limit of this location that has none in this request
- * yet; NGX_DECLINED if there was nothing to claim.  A claim whose rate or cost
- * is none has a limit of 0.
+ * Begins a pass, with an entry for each limit of the location that applies.
+ * NGX_DECLINED: there is nothing to ask for.  A claim whose rate or cost is bad
+ * has a limit of 0.
  */
 ngx_int_t ngx_http_slidewin_claim(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx, ngx_http_slidewin_loc_conf_t *slcf);

@@ -5,12 +5,35 @@
 
 #include "ngx_http_slidewin_cache.h"
 #include "ngx_http_slidewin_ctx.h"
-#include "ngx_http_slidewin_delay.h"
 #include "ngx_http_slidewin_module.h"
 #include "ngx_http_slidewin_refund.h"
 
 
 static void ngx_http_slidewin_ctx_cleanup(void *data);
+
+
+ngx_str_t  ngx_http_slidewin_statuses[] = {
+    [NGX_HTTP_SLIDEWIN_UNDECIDED] = ngx_null_string,
+    [NGX_HTTP_SLIDEWIN_BYPASSED] = ngx_string("BYPASSED"),
+    [NGX_HTTP_SLIDEWIN_PASSED] = ngx_string("PASSED"),
+    [NGX_HTTP_SLIDEWIN_DELAYED] = ngx_string("DELAYED"),
+    [NGX_HTTP_SLIDEWIN_ERROR_PASSED] = ngx_string("ERROR_PASSED"),
+    [NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN] = ngx_string("REJECTED_DRY_RUN"),
+    [NGX_HTTP_SLIDEWIN_REJECTED] = ngx_string("REJECTED"),
+    [NGX_HTTP_SLIDEWIN_ERROR_REJECTED] = ngx_string("ERROR_REJECTED")
+};
+
+
+ngx_str_t  ngx_http_slidewin_sources[] = {
+    [NGX_HTTP_SLIDEWIN_SOURCE_NONE] = ngx_null_string,
+    [NGX_HTTP_SLIDEWIN_SOURCE_LOCAL] = ngx_string("local"),
+    [NGX_HTTP_SLIDEWIN_SOURCE_REDIS] = ngx_string("redis"),
+    [NGX_HTTP_SLIDEWIN_SOURCE_LEASE] = ngx_string("lease"),
+    [NGX_HTTP_SLIDEWIN_SOURCE_DENY_CACHE] = ngx_string("deny_cache"),
+    [NGX_HTTP_SLIDEWIN_SOURCE_FALLBACK] = ngx_string("fallback"),
+    [NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN] = ngx_string("fail_open"),
+    [NGX_HTTP_SLIDEWIN_SOURCE_FAIL_CLOSED] = ngx_string("fail_closed")
+};
 
 
 ngx_http_slidewin_ctx_t *
@@ -26,7 +49,7 @@ ngx_http_slidewin_ctx_find(ngx_http_request_t *r)
         return ctx;
     }
 
-    /* an internal redirect cleared the contexts, the cleanup still has it */
+    /* an internal redirect has cleared r->ctx, not the pool's cleanups */
 
     for (cln = r->pool->cleanup; cln; cln = cln->next) {
         if (cln->handler == ngx_http_slidewin_ctx_cleanup) {
@@ -61,8 +84,8 @@ ngx_http_slidewin_ctx_create(ngx_http_request_t *r, ngx_uint_t n)
 
     ctx->request = r;
     ctx->pass = &ctx->entries;
-    ctx->spare = (ngx_http_slidewin_entry_t *) &ctx[1];
-    ctx->call.claims = (ngx_http_slidewin_claim_t **) &ctx->spare[n];
+    ctx->allocated = (ngx_http_slidewin_entry_t *) &ctx[1];
+    ctx->call.claims = (ngx_http_slidewin_claim_t **) &ctx->allocated[n];
 
     cln->handler = ngx_http_slidewin_ctx_cleanup;
     ngx_http_set_ctx(r, ctx, ngx_http_slidewin_module);
@@ -71,7 +94,7 @@ ngx_http_slidewin_ctx_create(ngx_http_request_t *r, ngx_uint_t n)
 }
 
 
-/* the client may have left while it was made to wait */
+/* the client may have left while the request waited */
 
 static void
 ngx_http_slidewin_ctx_cleanup(void *data)
@@ -85,7 +108,7 @@ ngx_http_slidewin_ctx_cancel(ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_http_slidewin_entry_t  *entry;
 
-    if (ctx->waiting) {
+    if (ctx->pending) {
 
         for (entry = *ctx->pass; entry; entry = entry->next) {
             if (entry->limit->count
@@ -96,19 +119,42 @@ ngx_http_slidewin_ctx_cancel(ngx_http_slidewin_ctx_t *ctx)
             }
         }
 
-        ngx_http_slidewin_abandon(ctx->waiting, &ctx->call);
-        ctx->waiting = NULL;
-        ctx->peeking = 0;
+        ngx_http_slidewin_abandon(ctx->pending, &ctx->call);
+        ctx->pending = NULL;
+        ctx->peek_pending = 0;
     }
 
-    ngx_http_slidewin_delay_cancel(ctx);
+    ngx_http_slidewin_ctx_dequeue(ctx);
+}
+
+
+void
+ngx_http_slidewin_pass_refund(ngx_http_slidewin_ctx_t *ctx, ngx_uint_t all)
+{
+    sw_verdict_t               *verdict;
+    ngx_http_slidewin_claim_t  *claim;
+    ngx_http_slidewin_entry_t  *entry;
+
+    for (entry = *ctx->pass; entry; entry = entry->next) {
+        claim = &entry->claim;
+
+        if (!claim->counted || !(all || claim->dry_run)) {
+            continue;
+        }
+
+        ngx_http_slidewin_entry_refund(entry);
+
+        verdict = ngx_http_slidewin_entry_verdict(entry);
+        verdict->remaining += claim->cost;
+        verdict->level -= claim->cost * verdict->scale;
+    }
 }
 
 
 ngx_uint_t
 ngx_http_slidewin_entry_known(ngx_http_slidewin_entry_t *entry)
 {
-    return entry->decided && !entry->shadowed
+    return entry->decided && !entry->superseded
            && entry->source != NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN
            && entry->source != NGX_HTTP_SLIDEWIN_SOURCE_FAIL_CLOSED;
 }
@@ -145,7 +191,7 @@ ngx_http_slidewin_entry_refund(ngx_http_slidewin_entry_t *entry)
 }
 
 
-/* a crowd that was refused together is not to come back together */
+/* the jitter spreads clients that were rejected at the same time */
 
 int64_t
 ngx_http_slidewin_retry_after(ngx_http_slidewin_ctx_t *ctx)

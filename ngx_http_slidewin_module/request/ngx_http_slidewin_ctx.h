@@ -1,8 +1,8 @@
 
 /*
- * What a request has claimed and how it went.  It belongs to the main request
- * and lives as long as its pool: through internal redirects, for subrequests
- * that ask, until the access log is written.
+ * What a request has claimed, and what was decided.  The context belongs to the
+ * main request and lives as long as its pool: through internal redirects, for
+ * variables of subrequests, until the access log is written.
  */
 
 
@@ -11,7 +11,10 @@
 
 
 #include "ngx_http_slidewin_conf.h"
+#include "ngx_http_slidewin_delay_queue.h"
 
+
+/* in the order of gravity */
 
 typedef enum {
     NGX_HTTP_SLIDEWIN_UNDECIDED = 0,
@@ -37,95 +40,118 @@ typedef enum {
 } ngx_http_slidewin_source_e;
 
 
-/* a limit as it applies to this request; stores see only the claim */
-
 typedef struct ngx_http_slidewin_entry_s  ngx_http_slidewin_entry_t;
-typedef struct ngx_http_slidewin_place_s  ngx_http_slidewin_place_t;
 typedef struct ngx_http_slidewin_peek_s   ngx_http_slidewin_peek_t;
 
+
+/*
+ * A claim with its limit.  Stores see the claim alone, which is first, so that
+ * a claim of a call is the entry as well.
+ */
+
 struct ngx_http_slidewin_entry_s {
-    ngx_http_slidewin_claim_t      claim;      /* first: stores hand it back */
+    ngx_http_slidewin_claim_t      claim;
     ngx_http_slidewin_limit_t     *limit;
     ngx_http_slidewin_policy_t    *policy;
-    int64_t                        cost;       /* with what was taken before */
-    int64_t                        refund;     /* of what was counted */
-    int64_t                        rate;       /* the limit, 0: it is bad */
-    int64_t                        quota;      /* or the share of it */
-    int64_t                        deadline;   /* ms; 0: never refused */
-    ngx_http_slidewin_store_t     *store;
+    int64_t                        cost;       /* with what earlier passes
+                                                * took for the policy */
+    int64_t                        refund;     /* in the log phase */
+    int64_t                        rate;       /* the limit; 0: bad */
+    int64_t                        quota;      /* rate, or on_error's share */
+    int64_t                        deadline;   /* of waiting, ms; 0: not
+                                                * rejected so far */
+    ngx_http_slidewin_store_t     *store;      /* the policy's, or fallback */
     ngx_http_slidewin_source_e     source;
     ngx_http_slidewin_entry_t     *next;
     unsigned                       decided:1;
     unsigned                       delayed:1;
-    unsigned                       peeked:1;   /* at, or not to be */
-    unsigned                       shadowed:1; /* another one of the policy
-                                                * speaks for it */
-    unsigned                       stays:1;    /* counted, whatever comes */
+    unsigned                       peeked:1;   /* or not to be peeked at */
+    unsigned                       superseded:1; /* another entry of the
+                                                  * policy is told instead */
+    unsigned                       kept:1;     /* neither refunded nor reset
+                                                * by the final status */
 };
 
 
 /*
- * A request passes the access phase once and again after each internal
- * redirect.  What a pass claims is the tail of the entries: it alone is decided
- * together, and it alone is given back if the pass refuses.  What a pass before
- * was charged has been served since.
+ * A pass is one run of the access phase: the first, and one after each internal
+ * redirect.  Its entries are the tail of the list.  They alone are decided
+ * together, and refunded if the pass rejects: what an earlier pass took has
+ * been served since.
  */
 
 typedef struct {
     ngx_http_request_t            *request;
     ngx_http_slidewin_entry_t     *entries;
-    ngx_http_slidewin_entry_t    **pass;       /* the entries of this one */
-    ngx_http_slidewin_entry_t     *spare;      /* for the first location's */
+    ngx_http_slidewin_entry_t    **pass;       /* the first of this pass */
+    ngx_http_slidewin_entry_t     *allocated;  /* for the first pass */
     ngx_http_slidewin_call_t       call;
-    ngx_http_slidewin_store_t     *waiting;    /* for this one's answer */
+    ngx_http_slidewin_store_t     *pending;    /* of the call; NULL: none */
     ngx_http_slidewin_peek_t      *peek;       /* NULL: none so far */
+    ngx_http_slidewin_waiter_t    *waiter;     /* NULL: in no queue */
     ngx_http_slidewin_entry_t     *decider;
     ngx_http_slidewin_status_e     status;
     ngx_uint_t                     headers;
     int64_t                        started;    /* us */
     int64_t                        latency;    /* us */
     int64_t                        jitter;     /* ms */
-    ngx_http_slidewin_place_t     *place;      /* in a line; NULL: in none */
     ngx_uint_t                     undecided;  /* entries of this pass */
-    ngx_uint_t                     answered;   /* the status, if it was */
+    ngx_uint_t                     sent_status;  /* 0: no header was sent */
     unsigned                       deciding:1;
-    unsigned                       delayed:1;  /* and logged to be */
-    unsigned                       stands:1;   /* and does not ask now */
-    unsigned                       peeking:1;    /* it waits for no more */
-    unsigned                       refused:1;
-    unsigned                       rejected:1; /* and may not wait */
+    unsigned                       delay_logged:1;
+    unsigned                       peek_pending:1;
+    unsigned                       refused:1;  /* by an entry of this pass */
+    unsigned                       rejected:1; /* refused, and may not wait */
 } ngx_http_slidewin_ctx_t;
 
 
 /* NULL if no limit has applied to the request so far */
 ngx_http_slidewin_ctx_t *ngx_http_slidewin_ctx_find(ngx_http_request_t *r);
 
-/* with room for the claims of that many limits */
+/* with memory for the entries of n limits */
 ngx_http_slidewin_ctx_t *ngx_http_slidewin_ctx_create(ngx_http_request_t *r,
     ngx_uint_t n);
 
-/* it waits no more, neither for a store nor for its turn */
+/* ends waiting for a store, and in a queue */
 void ngx_http_slidewin_ctx_cancel(ngx_http_slidewin_ctx_t *ctx);
 
-/* whether a store answered for it, so that its verdict means something */
+/* refunds what this pass has counted: all of it, or by dry runs */
+void ngx_http_slidewin_pass_refund(ngx_http_slidewin_ctx_t *ctx,
+    ngx_uint_t all);
+
+/* whether a store answered, so that the verdict has figures to tell */
 ngx_uint_t ngx_http_slidewin_entry_known(ngx_http_slidewin_entry_t *entry);
 
 /* of entries of one policy */
 ngx_uint_t ngx_http_slidewin_same_client(ngx_http_slidewin_entry_t *one,
     ngx_http_slidewin_entry_t *two);
 
-/* the whole of it, also what the store left for whoever asks */
+/* with the members that a store leaves to be computed when they are read */
 sw_verdict_t *ngx_http_slidewin_entry_verdict(
     ngx_http_slidewin_entry_t *entry);
 
 /* of an entry whose claim was counted */
 void ngx_http_slidewin_entry_refund(ngx_http_slidewin_entry_t *entry);
 
-/* what to tell a client that was refused, in s; SW_NEVER: nothing */
+/* of a rejection, in s; SW_NEVER: none */
 int64_t ngx_http_slidewin_retry_after(ngx_http_slidewin_ctx_t *ctx);
 
-/* whole seconds that are not shorter than the time */
+/* rounded up */
 int64_t ngx_http_slidewin_seconds(int64_t ms);
+
+
+static ngx_inline void
+ngx_http_slidewin_ctx_dequeue(ngx_http_slidewin_ctx_t *ctx)
+{
+    if (ctx->waiter) {
+        ngx_http_slidewin_delay_dequeue(ctx->waiter);
+        ctx->waiter = NULL;
+    }
+}
+
+
+extern ngx_str_t  ngx_http_slidewin_statuses[];
+extern ngx_str_t  ngx_http_slidewin_sources[];
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_CTX_H_INCLUDED_ */

@@ -3,8 +3,8 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "ngx_http_slidewin_headers.h"
 #include "ngx_http_slidewin_outcome.h"
+#include "ngx_http_slidewin_request.h"
 
 
 /* RFC 9651: an integer of a structured field has at most 15 digits */
@@ -49,7 +49,7 @@ ngx_http_slidewin_header_filter(ngx_http_request_t *r)
         return ngx_http_next_header_filter(r);
     }
 
-    /* RFC 6585: a rejection is not for the next one who asks a cache */
+    /* RFC 6585: a cache must not store a rejection */
 
     if (ctx->refused
         && ngx_http_slidewin_header_add(r, "Cache-Control", &no_store)
@@ -86,10 +86,10 @@ ngx_http_slidewin_header_filter(ngx_http_request_t *r)
 
     rc = ngx_http_next_header_filter(r);
 
-    /* a range becomes one in the next; a post_action's status is for nobody */
+    /* the range filter sets 206; the response of a post_action is not sent */
 
     if (!r->post_action) {
-        ctx->answered = r->headers_out.status;
+        ctx->sent_status = r->headers_out.status;
     }
 
     return rc;
@@ -100,7 +100,7 @@ ngx_http_slidewin_header_filter(ngx_http_request_t *r)
  * RateLimit-Policy: "login";q=5;w=60, "api";q=1000;w=3600
  * RateLimit: "login";r=4;t=60, "api";r=999;t=3600
  *
- * t is the time for which no more than r is to be had: until more comes back.
+ * t is the time until more than r may be used.
  */
 
 static ngx_int_t
@@ -109,7 +109,7 @@ ngx_http_slidewin_header_ietf(ngx_http_request_t *r,
 {
     size_t                      len;
     ngx_str_t                   policy, limit;
-    sw_rule_t                  *limits;
+    sw_rule_t                  *rule;
     sw_verdict_t               *verdict;
     ngx_http_slidewin_entry_t  *entry;
 
@@ -135,21 +135,21 @@ ngx_http_slidewin_header_ietf(ngx_http_request_t *r,
             continue;
         }
 
-        limits = &entry->claim.rule;
+        rule = &entry->claim.rule;
         verdict = ngx_http_slidewin_entry_verdict(entry);
 
         policy.len = ngx_sprintf(policy.data + policy.len, "%s\"%V\";q=%L",
                                  policy.len ? ", " : "",
                                  &entry->policy->name,
                                  ngx_http_slidewin_header_integer(
-                                                         limits->limit))
+                                                         rule->limit))
                      - policy.data;
 
-        /* whole seconds, and a shorter window has none */
+        /* a window below a second has no whole seconds */
 
-        if (limits->window >= 1000) {
+        if (rule->window >= 1000) {
             policy.len = ngx_sprintf(policy.data + policy.len, ";w=%L",
-                                     ngx_http_slidewin_seconds(limits->window))
+                                     ngx_http_slidewin_seconds(rule->window))
                          - policy.data;
         }
 
@@ -176,8 +176,8 @@ ngx_http_slidewin_header_ietf(ngx_http_request_t *r,
 
 
 /*
- * Of the one limit that speaks for the request.  Clients wait for the reset:
- * after a rejection it is what Retry-After says, whoever rejected.
+ * Clients wait for X-RateLimit-Reset: in a rejection it is Retry-After, even if
+ * the limit that rejected is not shown.
  */
 
 static ngx_int_t
@@ -186,29 +186,29 @@ ngx_http_slidewin_header_legacy(ngx_http_request_t *r,
 {
     int64_t                     reset;
     sw_verdict_t               *verdict;
-    ngx_http_slidewin_entry_t  *entry, *speaker;
+    ngx_http_slidewin_entry_t  *entry, *decider;
 
-    speaker = NULL;
+    decider = NULL;
 
     for (entry = ctx->entries; entry; entry = entry->next) {
         if (ngx_http_slidewin_header_shows(entry)
-            && (speaker == NULL
-                || ngx_http_slidewin_outcome_precedes(entry, speaker)))
+            && (decider == NULL
+                || ngx_http_slidewin_outcome_precedes(entry, decider)))
         {
-            speaker = entry;
+            decider = entry;
         }
     }
 
-    if (speaker == NULL) {
+    if (decider == NULL) {
         return NGX_OK;
     }
 
-    verdict = ngx_http_slidewin_entry_verdict(speaker);
+    verdict = ngx_http_slidewin_entry_verdict(decider);
 
     reset = (ctx->status == NGX_HTTP_SLIDEWIN_REJECTED)
                 ? ngx_http_slidewin_retry_after(ctx) : SW_NEVER;
 
-    /* more comes no later than all of it, which may be there already */
+    /* verdict->more is of use only until the whole limit is back */
 
     if (reset == SW_NEVER) {
         reset = ngx_http_slidewin_seconds(ngx_min(verdict->more,
@@ -220,7 +220,7 @@ ngx_http_slidewin_header_legacy(ngx_http_request_t *r,
     }
 
     if (ngx_http_slidewin_header_number(r, "X-RateLimit-Limit",
-                                        speaker->claim.rule.limit)
+                                        decider->claim.rule.limit)
         != NGX_OK
         || ngx_http_slidewin_header_number(r, "X-RateLimit-Remaining",
                                            verdict->remaining)
@@ -233,7 +233,7 @@ ngx_http_slidewin_header_legacy(ngx_http_request_t *r,
 }
 
 
-/* a client that is told of a dry run slows down for nothing */
+/* a client that sees a dry run's r=0 would slow down for nothing */
 
 static ngx_uint_t
 ngx_http_slidewin_header_shows(ngx_http_slidewin_entry_t *entry)
@@ -243,7 +243,7 @@ ngx_http_slidewin_header_shows(ngx_http_slidewin_entry_t *entry)
 }
 
 
-/* times need no such care: no window has more than seven digits */
+/* for units; times need no cap, no window has more than seven digits */
 
 static int64_t
 ngx_http_slidewin_header_integer(int64_t value)
@@ -298,10 +298,9 @@ ngx_http_slidewin_header_add(ngx_http_request_t *r, char *name,
 
 
 /*
- * An upstream may have sent the field, once or more often, and a filter behind
- * this one may start the header again with ours in it: all of them go.  Returns
- * the first, for ours to stand in its place: what headers_out itself points to,
- * as it does to Cache-Control, is ours then.
+ * Removes fields of this name: an upstream may have sent some, and a filter may
+ * start the header again with ours in it.  Returns the first, to be filled
+ * anew, because headers_out may point to it, as it does to Cache-Control.
  */
 
 static ngx_table_elt_t *

@@ -5,10 +5,10 @@
 
 #include "ngx_http_slidewin_cache.h"
 #include "ngx_http_slidewin_ctx.h"
-#include "ngx_http_slidewin_delay.h"
-#include "ngx_http_slidewin_log_handler.h"
+#include "ngx_http_slidewin_delay_queue.h"
 #include "ngx_http_slidewin_module.h"
 #include "ngx_http_slidewin_refund.h"
+#include "ngx_http_slidewin_request.h"
 
 
 static ngx_uint_t ngx_http_slidewin_log_status(ngx_http_request_t *r,
@@ -24,9 +24,9 @@ static void ngx_http_slidewin_log_reset(ngx_http_request_t *r,
 
 
 /*
- * A request that this module refused was not counted by the pass that refused
- * it, and its status is the module's own: it tells nothing of the client.  What
- * the passes before were charged was served, and stays counted.
+ * A rejected request is not counted by the pass that rejects it.  Its status is
+ * the module's own and says nothing of what earlier passes have served: that
+ * stays counted.
  */
 
 ngx_int_t
@@ -47,6 +47,9 @@ ngx_http_slidewin_log_handler(ngx_http_request_t *r)
 
     status = ngx_http_slidewin_log_status(r, ctx);
 
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "slidewin log: final status %ui", status);
+
     ngx_http_slidewin_log_refunds(ctx, status);
     ngx_http_slidewin_log_resets(r, ctx, status);
 
@@ -54,14 +57,18 @@ ngx_http_slidewin_log_handler(ngx_http_request_t *r)
 }
 
 
-/* as $status has it; one that was never answered has left */
+/*
+ * As $status; but in a post_action that of the response, or 499 if the client
+ * left before there was one.
+ */
 
 static ngx_uint_t
 ngx_http_slidewin_log_status(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx)
 {
     if (r->post_action) {
-        return ctx->answered ? ctx->answered : NGX_HTTP_CLIENT_CLOSED_REQUEST;
+        return ctx->sent_status ? ctx->sent_status
+                                : NGX_HTTP_CLIENT_CLOSED_REQUEST;
     }
 
     return r->err_status ? r->err_status : r->headers_out.status;
@@ -83,15 +90,16 @@ ngx_http_slidewin_log_refunds(ngx_http_slidewin_ctx_t *ctx,
             entry->claim.cost = entry->refund;
 
             ngx_http_slidewin_entry_refund(entry);
-            ngx_http_slidewin_delay_wake(entry);
+            ngx_http_slidewin_delay_wake(entry->policy, &entry->claim.key);
         }
     }
 }
 
 
 /*
- * Where the policy has met the request more than once, the greatest cost stays
- * of those that count this status, and what was taken first stays first.
+ * Units to refund of an entry.  If the policy has met the request in several
+ * passes, the greatest cost of those that count this status stays counted, in
+ * the order in which it was taken.
  */
 
 static int64_t
@@ -103,7 +111,7 @@ ngx_http_slidewin_log_refund_of(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_limit_t  *limit;
     ngx_http_slidewin_entry_t  *other;
 
-    if (!entry->claim.counted || entry->stays) {
+    if (!entry->claim.counted || entry->kept) {
         return 0;
     }
 
@@ -118,7 +126,7 @@ ngx_http_slidewin_log_refund_of(ngx_http_slidewin_ctx_t *ctx,
         }
 
         if (other->policy != entry->policy || !other->decided
-            || other->stays)
+            || other->kept)
         {
             continue;
         }
@@ -126,7 +134,7 @@ ngx_http_slidewin_log_refund_of(ngx_http_slidewin_ctx_t *ctx,
         limit = other->limit;
         same = ngx_http_slidewin_same_client(other, entry);
 
-        /* of a client whose count begins anew there is nothing to give back */
+        /* a reset clears all units of the client, also these */
 
         if (same && limit->reset && sw_statuses_have(limit->reset, status)) {
             return 0;
@@ -158,17 +166,17 @@ ngx_http_slidewin_log_resets(ngx_http_request_t *r,
     ngx_http_slidewin_entry_t  *entry;
 
     for (entry = ctx->entries; entry; entry = entry->next) {
-        if (entry->decided && !entry->stays && entry->limit->reset
+        if (entry->decided && !entry->kept && entry->limit->reset
             && sw_statuses_have(entry->limit->reset, status))
         {
             ngx_http_slidewin_log_reset(r, entry);
-            ngx_http_slidewin_delay_wake(entry);
+            ngx_http_slidewin_delay_wake(entry->policy, &entry->claim.key);
         }
     }
 }
 
 
-/* what this machine counted while the store was away is forgotten as well */
+/* shared memory has what was counted while the store did not answer */
 
 static void
 ngx_http_slidewin_log_reset(ngx_http_request_t *r,

@@ -7,10 +7,10 @@
 #include "ngx_http_slidewin_outage.h"
 
 
-/* between two lines while it lasts */
+/* between two lines of an outage */
 #define NGX_HTTP_SLIDEWIN_OUTAGE_PERIOD  60000   /* ms */
 
-/* without a failure, so that a store that answers now and then is one outage */
+/* of an outage's end, so that a store that now and then answers has one */
 #define NGX_HTTP_SLIDEWIN_OUTAGE_QUIET   1000    /* ms */
 
 
@@ -33,10 +33,10 @@ static const char  *ngx_http_slidewin_outage_then[] = {
 };
 
 
-/* of all zones of this worker: what the last requests before a pause were */
+/* one timer for all zones of this worker, if no request comes to log */
 static ngx_event_t       ngx_http_slidewin_outage_event;
 
-/* nginx logs the descriptor of a timer's event at debug, as if it had one */
+/* at debug level nginx reads the descriptor of a timer's data */
 static ngx_connection_t  ngx_http_slidewin_outage_dumb;
 
 

@@ -1,7 +1,7 @@
 
 /*
- * Requests that a store did not decide: an operator is told at once, every
- * minute while it lasts and when it is over, by each worker and for each zone.
+ * Outages: requests of a policy that its store did not decide.  Each worker
+ * logs the beginning, a line a minute and the end, for each zone.
  */
 
 
@@ -12,13 +12,13 @@
 #include "ngx_http_slidewin_conf.h"
 
 
-/* on_error decides a request */
+/* on_error has decided a request */
 void ngx_http_slidewin_outage_count(ngx_http_slidewin_policy_t *policy);
 
 void ngx_http_slidewin_outage_end(ngx_http_slidewin_policy_t *policy);
 
 
-/* the store has decided a request; hardly ever is there anything to end */
+/* the store has decided a request: an outage, which is rare, may be over */
 
 static ngx_inline void
 ngx_http_slidewin_outage_decided(ngx_http_slidewin_policy_t *policy)

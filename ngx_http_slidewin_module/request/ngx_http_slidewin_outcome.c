@@ -3,14 +3,13 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "ngx_http_slidewin_delay.h"
 #include "ngx_http_slidewin_outcome.h"
 #include "ngx_http_slidewin_report.h"
 
 
 static ngx_http_slidewin_status_e ngx_http_slidewin_entry_status(
     ngx_http_slidewin_entry_t *entry);
-static void ngx_http_slidewin_shadow(ngx_http_slidewin_ctx_t *ctx);
+static void ngx_http_slidewin_outcome_supersede(ngx_http_slidewin_ctx_t *ctx);
 static void ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
 
@@ -19,16 +18,16 @@ ngx_int_t
 ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_loc_conf_t *slcf)
 {
-    ngx_uint_t                  status, rehearsed;
+    ngx_uint_t                  status, dry_run_admits;
     ngx_http_slidewin_entry_t  *entry;
 
-    rehearsed = 1;
+    dry_run_admits = 1;
     ctx->undecided = 0;
     ctx->decider = NULL;
     ctx->status = NGX_HTTP_SLIDEWIN_BYPASSED;
 
     if (ctx->pass != &ctx->entries) {
-        ngx_http_slidewin_shadow(ctx);
+        ngx_http_slidewin_outcome_supersede(ctx);
     }
 
     for (entry = ctx->entries; entry; entry = entry->next) {
@@ -38,10 +37,10 @@ ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
         }
 
         if (entry->claim.dry_run && !entry->claim.verdict.admitted) {
-            rehearsed = 0;
+            dry_run_admits = 0;
         }
 
-        if (entry->shadowed) {
+        if (entry->superseded) {
             continue;
         }
 
@@ -54,15 +53,15 @@ ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
     }
 
     /*
-     * A rejected request is not counted by the pass that rejects it.  One that
-     * a dry run would reject is not counted by the dry run.
+     * A rejected request is not counted by the pass that rejects it; one that a
+     * dry run would reject is not counted by the dry runs.
      */
 
-    if (ctx->refused || !rehearsed) {
-        ngx_http_slidewin_outcome_refund(ctx, ctx->refused);
+    if (ctx->refused || !dry_run_admits) {
+        ngx_http_slidewin_pass_refund(ctx, ctx->refused);
     }
 
-    ngx_http_slidewin_delay_cancel(ctx);
+    ngx_http_slidewin_ctx_dequeue(ctx);
 
     if (ctx->refused && slcf->retry_jitter) {
         ctx->jitter = ngx_random() % (slcf->retry_jitter + 1);
@@ -70,7 +69,14 @@ ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
 
     ngx_http_slidewin_outcome_log(r, ctx);
 
-    /* on allow never NGX_OK: "satisfy any" would take it for a password */
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "slidewin outcome: %V, zone \"%*s\"",
+                   &ngx_http_slidewin_statuses[ctx->status],
+                   ctx->decider ? ctx->decider->policy->name.len : 0,
+                   ctx->decider ? ctx->decider->policy->name.data
+                                : (u_char *) "");
+
+    /* never NGX_OK: "satisfy any" would take it for a password */
 
     if (!ctx->refused) {
         return NGX_DECLINED;
@@ -116,7 +122,7 @@ ngx_http_slidewin_entry_status(ngx_http_slidewin_entry_t *entry)
 
 /*
  * The graver outcome; of two rejections the longer, since both must end; of
- * two passes the one that is nearer to its end.
+ * two admissions the one with less remaining.
  */
 
 ngx_uint_t
@@ -149,18 +155,18 @@ ngx_http_slidewin_outcome_precedes(ngx_http_slidewin_entry_t *one,
 
 
 /*
- * Of a policy that has met the request before, the last answer is told, but not
- * that of a dry run in the place of one that is enforced.
+ * Of a policy that an earlier pass has claimed as well, the later verdict is
+ * told, unless it is a dry run's and the earlier one was enforced.
  */
 
 static void
-ngx_http_slidewin_shadow(ngx_http_slidewin_ctx_t *ctx)
+ngx_http_slidewin_outcome_supersede(ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_http_slidewin_entry_t  *entry, *before;
 
     for (entry = *ctx->pass; entry; entry = entry->next) {
 
-        if (!entry->decided || entry->shadowed) {
+        if (!entry->decided || entry->superseded) {
             continue;
         }
 
@@ -171,32 +177,9 @@ ngx_http_slidewin_shadow(ngx_http_slidewin_ctx_t *ctx)
             if (before->policy == entry->policy
                 && (before->claim.dry_run || !entry->claim.dry_run))
             {
-                before->shadowed = 1;
+                before->superseded = 1;
             }
         }
-    }
-}
-
-
-void
-ngx_http_slidewin_outcome_refund(ngx_http_slidewin_ctx_t *ctx, ngx_uint_t all)
-{
-    sw_verdict_t               *verdict;
-    ngx_http_slidewin_claim_t  *claim;
-    ngx_http_slidewin_entry_t  *entry;
-
-    for (entry = *ctx->pass; entry; entry = entry->next) {
-        claim = &entry->claim;
-
-        if (!claim->counted || !(all || claim->dry_run)) {
-            continue;
-        }
-
-        ngx_http_slidewin_entry_refund(entry);
-
-        verdict = ngx_http_slidewin_entry_verdict(entry);
-        verdict->remaining += claim->cost;
-        verdict->level -= claim->cost * verdict->scale;
     }
 }
 
@@ -205,7 +188,7 @@ static void
 ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx)
 {
-    sw_rule_t                  *limits;
+    sw_rule_t                  *rule;
     sw_verdict_t               *verdict;
     ngx_http_slidewin_entry_t  *entry;
 
@@ -214,7 +197,7 @@ ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
     }
 
     entry = ctx->decider;
-    limits = &entry->claim.rule;
+    rule = &entry->claim.rule;
 
     if (!ngx_http_slidewin_entry_known(entry)) {
         ngx_http_slidewin_report(r, entry, ctx->status, "");
@@ -227,12 +210,12 @@ ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
         ngx_http_slidewin_report(r, entry, ctx->status,
                                  ", its cost %L is above the limit %L: it can "
                                  "never pass",
-                                 entry->claim.cost, limits->limit);
+                                 entry->claim.cost, rule->limit);
         return;
     }
 
     ngx_http_slidewin_report(r, entry, ctx->status,
                              ", limit %L in %Lms, retry after %Ls",
-                             limits->limit, limits->window,
+                             rule->limit, rule->window,
                              ngx_http_slidewin_retry_after(ctx));
 }

@@ -5,28 +5,29 @@
 
 #include "ngx_http_slidewin_cache.h"
 #include "ngx_http_slidewin_clock.h"
-#include "ngx_http_slidewin_outcome.h"
 #include "ngx_http_slidewin_peek.h"
 
 
-/* one is the store's */
-#define NGX_HTTP_SLIDEWIN_LOOK_MAX  (NGX_HTTP_SLIDEWIN_CLAIMS_MAX - 1)
+/* the store needs one more, see backend.h */
+#define NGX_HTTP_SLIDEWIN_PEEK_MAX  (NGX_HTTP_SLIDEWIN_CLAIMS_MAX - 1)
 
+
+/* the entry's own claim keeps what was decided */
 
 typedef struct {
-    ngx_http_slidewin_claim_t    claim;      /* a copy */
+    ngx_http_slidewin_claim_t    claim;
     ngx_http_slidewin_entry_t   *entry;
-} ngx_http_slidewin_glance_t;
+} ngx_http_slidewin_peek_item_t;
 
 
-/* what is looked at together, in the place of the call's own claims */
+/* the claims of a peek replace those of the call until it is done */
 
 struct ngx_http_slidewin_peek_s {
-    ngx_http_slidewin_claim_t  **taken;      /* those */
+    ngx_http_slidewin_claim_t  **call_claims;
     ngx_http_slidewin_claim_t  **claims;
-    ngx_http_slidewin_glance_t  *glances;
+    ngx_http_slidewin_peek_item_t  *items;
     ngx_uint_t                   n;
-    ngx_uint_t                   most;
+    ngx_uint_t                   max;
 };
 
 
@@ -36,9 +37,9 @@ static ngx_http_slidewin_store_t *ngx_http_slidewin_peek_collect(
     ngx_http_slidewin_ctx_t *ctx);
 static ngx_uint_t ngx_http_slidewin_peek_applies(
     ngx_http_slidewin_ctx_t *ctx, ngx_http_slidewin_entry_t *entry,
-    ngx_uint_t asked);
+    ngx_uint_t earlier);
 static void ngx_http_slidewin_peek_rejected(ngx_http_slidewin_ctx_t *ctx,
-    ngx_http_slidewin_glance_t *glance, ngx_http_slidewin_source_e source);
+    ngx_http_slidewin_peek_item_t *item, ngx_http_slidewin_source_e source);
 
 
 ngx_int_t
@@ -48,7 +49,7 @@ ngx_http_slidewin_peek(ngx_http_slidewin_ctx_t *ctx)
     ngx_http_slidewin_entry_t  *entry;
     ngx_http_slidewin_store_t  *store;
 
-    /* a request that failed is told no time */
+    /* a request that on_error rejects has no Retry-After */
 
     for (entry = *ctx->pass; entry; entry = entry->next) {
         if (entry->source == NGX_HTTP_SLIDEWIN_SOURCE_FAIL_CLOSED
@@ -58,9 +59,9 @@ ngx_http_slidewin_peek(ngx_http_slidewin_ctx_t *ctx)
         }
     }
 
-    /* it is refused: what it has reserved does not wait for its time */
+    /* at once, or other requests would wait for units that come back */
 
-    ngx_http_slidewin_outcome_refund(ctx, 1);
+    ngx_http_slidewin_pass_refund(ctx, 1);
 
     if (ctx->peek == NULL) {
         ctx->peek = ngx_http_slidewin_peek_create(ctx);
@@ -76,16 +77,20 @@ ngx_http_slidewin_peek(ngx_http_slidewin_ctx_t *ctx)
             return NGX_OK;
         }
 
-        ctx->peek->taken = ctx->call.claims;
+        ctx->peek->call_claims = ctx->call.claims;
         ctx->call.claims = ctx->peek->claims;
         ctx->call.n = ctx->peek->n;
         ctx->call.asked = ngx_http_slidewin_clock_us();
 
+        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ctx->call.log, 0,
+                       "slidewin peek: store \"%V\" is asked for %ui claims",
+                       &store->name, ctx->call.n);
+
         rc = store->backend->peek(store, &ctx->call);
 
         if (rc == NGX_AGAIN) {
-            ctx->waiting = store;
-            ctx->peeking = 1;
+            ctx->pending = store;
+            ctx->peek_pending = 1;
             return NGX_AGAIN;
         }
 
@@ -107,103 +112,101 @@ ngx_http_slidewin_peek_create(ngx_http_slidewin_ctx_t *ctx)
         n++;
     }
 
-    n = ngx_min(n, NGX_HTTP_SLIDEWIN_LOOK_MAX);
+    n = ngx_min(n, NGX_HTTP_SLIDEWIN_PEEK_MAX);
 
     peek = ngx_palloc(ctx->request->pool,
                       sizeof(ngx_http_slidewin_peek_t)
-                      + (n + 1) * (sizeof(ngx_http_slidewin_glance_t)
+                      + (n + 1) * (sizeof(ngx_http_slidewin_peek_item_t)
                                    + sizeof(ngx_http_slidewin_claim_t *)));
     if (peek == NULL) {
         return NULL;
     }
 
-    peek->most = n;
-    peek->glances = (ngx_http_slidewin_glance_t *) &peek[1];
-    peek->claims = (ngx_http_slidewin_claim_t **) &peek->glances[n + 1];
+    peek->max = n;
+    peek->items = (ngx_http_slidewin_peek_item_t *) &peek[1];
+    peek->claims = (ngx_http_slidewin_claim_t **) &peek->items[n + 1];
 
     return peek;
 }
 
 
-/* as many as a store can tell of in one call, and that are not known here */
+/* claims for one call; a verdict that the cache knows is set by the way */
 
 static ngx_http_slidewin_store_t *
 ngx_http_slidewin_peek_collect(ngx_http_slidewin_ctx_t *ctx)
 {
-    ngx_uint_t                   shard, its, asked;
+    ngx_uint_t                   shard, entry_shard, earlier;
     ngx_http_slidewin_peek_t    *peek;
     ngx_http_slidewin_entry_t   *entry;
     ngx_http_slidewin_store_t   *store;
-    ngx_http_slidewin_glance_t  *glance;
+    ngx_http_slidewin_peek_item_t  *item;
 
     peek = ctx->peek;
     peek->n = 0;
 
     store = NULL;
     shard = 0;
-    asked = 1;
+    earlier = 1;
 
     for (entry = ctx->entries; entry; entry = entry->next) {
 
-        /* what earlier passes have asked was admitted, and taken */
-
         if (entry == *ctx->pass) {
-            asked = 0;
+            earlier = 0;
         }
 
-        if (!ngx_http_slidewin_peek_applies(ctx, entry, asked)
+        if (!ngx_http_slidewin_peek_applies(ctx, entry, earlier)
             || (store && entry->store != store)
-            || peek->n == peek->most)
+            || peek->n == peek->max)
         {
             continue;
         }
 
-        its = entry->store->backend->shard
-                  ? entry->store->backend->shard(entry->store, &entry->claim)
-                  : 0;
+        entry_shard = entry->store->backend->shard
+                          ? entry->store->backend->shard(entry->store,
+                                                         &entry->claim)
+                          : 0;
 
-        if (store && its != shard) {
+        if (store && entry_shard != shard) {
             continue;
         }
 
-        glance = &peek->glances[peek->n];
+        item = &peek->items[peek->n];
 
-        glance->entry = entry;
-        glance->claim = entry->claim;
-        glance->claim.unwanted = 0;
-        glance->claim.cost = entry->cost;
+        item->entry = entry;
+        item->claim = entry->claim;
+        item->claim.unwanted = 0;
+        item->claim.cost = entry->cost;
 
         entry->peeked = 1;
 
         if (!entry->store->local
             && ngx_http_slidewin_cache_peek(entry->policy, entry->store,
-                                            &glance->claim))
+                                            &item->claim))
         {
-            ngx_http_slidewin_peek_rejected(ctx, glance,
+            ngx_http_slidewin_peek_rejected(ctx, item,
                                        NGX_HTTP_SLIDEWIN_SOURCE_DENY_CACHE);
             continue;
         }
 
         store = entry->store;
-        shard = its;
-        peek->claims[peek->n++] = &glance->claim;
+        shard = entry_shard;
+        peek->claims[peek->n++] = &item->claim;
     }
 
-    peek->claims[peek->n] = &peek->glances[peek->n].claim;
+    peek->claims[peek->n] = &peek->items[peek->n].claim;
 
     return store;
 }
 
 
 /*
- * A request that may wait needs no more than its own pass asks for.  One that
- * is rejected comes back from the beginning, where all of its limits have to
- * admit the whole of it.
+ * A request that may wait needs its own pass to be admitted.  A rejected one is
+ * sent again, and then the limits of all passes must admit the whole cost.
  */
 
 static ngx_uint_t
 ngx_http_slidewin_peek_applies(ngx_http_slidewin_ctx_t *ctx,
-    ngx_http_slidewin_entry_t *entry, ngx_uint_t asked)
+    ngx_http_slidewin_entry_t *entry, ngx_uint_t earlier)
 {
     ngx_http_slidewin_entry_t  *other;
 
@@ -211,7 +214,7 @@ ngx_http_slidewin_peek_applies(ngx_http_slidewin_ctx_t *ctx,
         return 0;
     }
 
-    if (!asked && !entry->decided) {
+    if (!earlier && !entry->decided) {
         return entry->store->backend->peek != NULL;
     }
 
@@ -222,12 +225,12 @@ ngx_http_slidewin_peek_applies(ngx_http_slidewin_ctx_t *ctx,
         return 0;
     }
 
-    if (!asked) {
+    if (!earlier) {
         return entry->claim.cost < entry->cost;
     }
 
     for (other = *ctx->pass; other; other = other->next) {
-        if (other->policy == entry->policy && !other->shadowed
+        if (other->policy == entry->policy && !other->superseded
             && !other->claim.dry_run)
         {
             return 0;
@@ -239,8 +242,8 @@ ngx_http_slidewin_peek_applies(ngx_http_slidewin_ctx_t *ctx,
 
 
 /*
- * It was not necessary: if the store does not answer, what is known is told,
- * and no other that may keep the client waiting is asked.
+ * If the store does not answer, Retry-After is what is known so far, and no
+ * other distant store is asked: the client has waited for one timeout.
  */
 
 void
@@ -249,12 +252,12 @@ ngx_http_slidewin_peek_done(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
     ngx_uint_t                   i;
     ngx_http_slidewin_peek_t    *peek;
     ngx_http_slidewin_entry_t   *entry;
-    ngx_http_slidewin_glance_t  *glance;
+    ngx_http_slidewin_peek_item_t  *item;
 
     peek = ctx->peek;
 
-    ctx->peeking = 0;
-    ctx->call.claims = peek->taken;
+    ctx->peek_pending = 0;
+    ctx->call.claims = peek->call_claims;
 
     if (rc != NGX_OK) {
         for (entry = ctx->entries; entry; entry = entry->next) {
@@ -267,39 +270,39 @@ ngx_http_slidewin_peek_done(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
     }
 
     for (i = 0; i < peek->n; i++) {
-        glance = &peek->glances[i];
-        entry = glance->entry;
+        item = &peek->items[i];
+        entry = item->entry;
 
         if (entry->store->local) {
-            ngx_http_slidewin_peek_rejected(ctx, glance,
+            ngx_http_slidewin_peek_rejected(ctx, item,
                                             NGX_HTTP_SLIDEWIN_SOURCE_LOCAL);
             continue;
         }
 
-        ngx_http_slidewin_cache_update_peek(entry->policy, &glance->claim,
+        ngx_http_slidewin_cache_update_peek(entry->policy, &item->claim,
                                             ctx->call.asked);
 
-        ngx_http_slidewin_peek_rejected(ctx, glance,
+        ngx_http_slidewin_peek_rejected(ctx, item,
                                         NGX_HTTP_SLIDEWIN_SOURCE_REDIS);
     }
 }
 
 
-/* one that has room is told of as little as if it had not been looked at */
+/* a limit that would admit the request adds nothing to Retry-After */
 
 static void
 ngx_http_slidewin_peek_rejected(ngx_http_slidewin_ctx_t *ctx,
-    ngx_http_slidewin_glance_t *glance, ngx_http_slidewin_source_e source)
+    ngx_http_slidewin_peek_item_t *item, ngx_http_slidewin_source_e source)
 {
     ngx_http_slidewin_entry_t  *entry;
 
-    entry = glance->entry;
+    entry = item->entry;
 
-    if (glance->claim.verdict.admitted) {
+    if (item->claim.verdict.admitted) {
         return;
     }
 
-    entry->claim.verdict = glance->claim.verdict;
+    entry->claim.verdict = item->claim.verdict;
 
     if (!entry->decided) {
         entry->decided = 1;

@@ -1,8 +1,7 @@
 
 /*
- * A request that was refused is told when it would be admitted by all of its
- * limits.  Those that were not asked any more are looked at, and nothing is
- * counted.
+ * Peeks at the limits that were not asked, because another one had rejected the
+ * request already: Retry-After is the longest wait of all of them.
  */
 
 
@@ -13,12 +12,12 @@
 #include "ngx_http_slidewin_ctx.h"
 
 
-/* NGX_AGAIN: ctx->waiting is asked, then look_done is to be called */
+/* NGX_AGAIN: a call is pending, and peek_done() is to get its result */
 ngx_int_t ngx_http_slidewin_peek(ngx_http_slidewin_ctx_t *ctx);
 void ngx_http_slidewin_peek_done(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc);
 
 
-/* whether there are others than those that were asked */
+/* whether there are limits that were not asked, or not for the whole cost */
 
 static ngx_inline ngx_uint_t
 ngx_http_slidewin_peek_needed(ngx_http_slidewin_ctx_t *ctx)

@@ -5,32 +5,33 @@
 
 #include "ngx_http_slidewin_module.h"
 #include "ngx_http_slidewin_report.h"
+#include "ngx_http_slidewin_request.h"
 
 
-/* between two lines that are alike */
+/* between two lines on a client, zone and status */
 #define NGX_HTTP_SLIDEWIN_REPORT_PERIOD  1000   /* ms */
 
-/* since the last line: the client comes no more */
+/* without a line for so long, the client has stopped */
 #define NGX_HTTP_SLIDEWIN_REPORT_ENDED   2000   /* ms */
 
 /*
- * Clients that are told apart, and so the most lines a period; each is looked
- * for in a set of them.
+ * Clients that have lines of their own, and so the most lines in a period; a
+ * client may be in one set of them.
  */
 #define NGX_HTTP_SLIDEWIN_REPORTS        512
 #define NGX_HTTP_SLIDEWIN_REPORT_SET     8
 
-/* of a key, when it is escaped */
+/* of an escaped key */
 #define NGX_HTTP_SLIDEWIN_REPORT_KEY     64
 
-#define NGX_HTTP_SLIDEWIN_REPORT_WHO                                          \
+#define NGX_HTTP_SLIDEWIN_REPORT_CLIENT                                       \
     (sizeof(", key \"...\", client: ") + NGX_HTTP_SLIDEWIN_REPORT_KEY         \
      + NGX_SOCKADDR_STRLEN)
 
 #define NGX_HTTP_SLIDEWIN_REPORT_TEXT    512
 
 
-/* the last line on a client, zone and outcome, and what was left out since */
+/* the last line on a client, zone and status, and lines skipped since then */
 
 typedef struct {
     ngx_str_t                   *zone;     /* NULL: no line so far */
@@ -38,10 +39,10 @@ typedef struct {
     ngx_http_slidewin_status_e   status;
     ngx_uint_t                   level;
     ngx_msec_t                   since;
-    ngx_uint_t                   left;
+    ngx_uint_t                   skipped;
     ngx_log_t                   *log;      /* of the location */
     size_t                       len;
-    u_char                       who[NGX_HTTP_SLIDEWIN_REPORT_WHO];
+    u_char                       client[NGX_HTTP_SLIDEWIN_REPORT_CLIENT];
 } ngx_http_slidewin_report_t;
 
 
@@ -51,10 +52,10 @@ static ngx_http_slidewin_report_t *ngx_http_slidewin_report_find(
 static ngx_uint_t ngx_http_slidewin_report_older(
     ngx_http_slidewin_report_t *report, ngx_msec_t age);
 static u_char *ngx_http_slidewin_report_key(u_char *p, ngx_str_t *key);
-static void ngx_http_slidewin_report_left_out(
+static void ngx_http_slidewin_report_log_skipped(
     ngx_http_slidewin_report_t *report);
 static void ngx_http_slidewin_report_timer(ngx_event_t *ev);
-static ngx_uint_t ngx_http_slidewin_report_all(ngx_msec_t age);
+static ngx_uint_t ngx_http_slidewin_report_log_all(ngx_msec_t age);
 
 
 static const char  *ngx_http_slidewin_report_words[] = {
@@ -66,7 +67,7 @@ static const char  *ngx_http_slidewin_report_words[] = {
 };
 
 
-/* the one at the end is of all clients that found no other */
+/* the last one is for all clients whose set is full */
 static ngx_http_slidewin_report_t
     ngx_http_slidewin_reports[NGX_HTTP_SLIDEWIN_REPORTS + 1];
 
@@ -75,10 +76,10 @@ static ngx_http_slidewin_report_t
 
 static ngx_event_t            ngx_http_slidewin_report_event;
 
-/* nginx logs the descriptor of a timer's event at debug, as if it had one */
+/* at debug level nginx reads the descriptor of a timer's data */
 static ngx_connection_t       ngx_http_slidewin_report_dumb;
 
-/* the names of zones and the logs are its own */
+/* names of zones and logs belong to a cycle */
 static volatile ngx_cycle_t  *ngx_http_slidewin_report_cycle;
 
 
@@ -96,7 +97,7 @@ ngx_http_slidewin_report(ngx_http_request_t *r,
     ngx_http_slidewin_report_t    *report;
     ngx_http_slidewin_loc_conf_t  *slcf;
     u_char                         text[NGX_HTTP_SLIDEWIN_REPORT_TEXT
-                                        + NGX_HTTP_SLIDEWIN_REPORT_WHO];
+                                        + NGX_HTTP_SLIDEWIN_REPORT_CLIENT];
 
     slcf = ngx_http_get_module_loc_conf(r, ngx_http_slidewin_module);
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
@@ -118,7 +119,7 @@ ngx_http_slidewin_report(ngx_http_request_t *r,
                                             NGX_HTTP_SLIDEWIN_REPORT_PERIOD));
 
     if (!due) {
-        if (report->left++ == 0
+        if (report->skipped++ == 0
             && report == ngx_http_slidewin_report_others)
         {
             report->since = ngx_current_msec;
@@ -141,9 +142,9 @@ ngx_http_slidewin_report(ngx_http_request_t *r,
     p = ngx_vslprintf(text, last, fmt, args);
     va_end(args);
 
-    if (due && report->left) {
+    if (due && report->skipped) {
         p = ngx_slprintf(p, last, ", %ui more like it in the last %Mms",
-                         report->left, ngx_current_msec - report->since);
+                         report->skipped, ngx_current_msec - report->since);
     }
 
     zone = &entry->policy->name;
@@ -166,17 +167,17 @@ ngx_http_slidewin_report(ngx_http_request_t *r,
     report->zone = zone;
     report->level = level;
     report->since = ngx_current_msec;
-    report->left = 0;
+    report->skipped = 0;
     report->log = clcf->error_log;
-    report->len = ngx_slprintf(report->who,
-                               report->who + NGX_HTTP_SLIDEWIN_REPORT_WHO,
+    report->len = ngx_slprintf(report->client,
+                               report->client + NGX_HTTP_SLIDEWIN_REPORT_CLIENT,
                                "%*s, client: %V", (size_t) (p - key), key,
                                client)
-                  - report->who;
+                  - report->client;
 }
 
 
-/* what is left out last is told when the client comes no more */
+/* the timer logs what was skipped last, when the client has stopped */
 
 static void
 ngx_http_slidewin_report_watch(void)
@@ -201,8 +202,8 @@ ngx_http_slidewin_report_watch(void)
 
 
 /*
- * One whose last line is older than a period makes room for another client; if
- * all of its set are younger, the client is one of the others.
+ * A client whose last line is older than a period makes room for another; if
+ * the set has none, the client is one of the others.
  */
 
 static ngx_http_slidewin_report_t *
@@ -257,7 +258,7 @@ ngx_http_slidewin_report_find(ngx_http_slidewin_entry_t *entry,
         return ngx_http_slidewin_report_others;
     }
 
-    ngx_http_slidewin_report_left_out(oldest);
+    ngx_http_slidewin_report_log_skipped(oldest);
 
     oldest->zone = NULL;
     oldest->hash = hash;
@@ -275,7 +276,7 @@ ngx_http_slidewin_report_older(ngx_http_slidewin_report_t *report,
 }
 
 
-/* a key may be any bytes: none of them ends the quotes or the line */
+/* a key may be any bytes, also quotes and line ends */
 
 static u_char *
 ngx_http_slidewin_report_key(u_char *p, ngx_str_t *key)
@@ -313,9 +314,9 @@ ngx_http_slidewin_report_key(u_char *p, ngx_str_t *key)
 
 
 static void
-ngx_http_slidewin_report_left_out(ngx_http_slidewin_report_t *report)
+ngx_http_slidewin_report_log_skipped(ngx_http_slidewin_report_t *report)
 {
-    if (report->left == 0) {
+    if (report->skipped == 0) {
         return;
     }
 
@@ -323,30 +324,30 @@ ngx_http_slidewin_report_left_out(ngx_http_slidewin_report_t *report)
         ngx_log_error(report->level, report->log, 0,
                       "rejecting or delaying %ui requests of more clients "
                       "than are told apart in the last %Mms",
-                      report->left, ngx_current_msec - report->since);
+                      report->skipped, ngx_current_msec - report->since);
 
     } else {
         ngx_log_error(report->level, report->log, 0,
                       "%s by zone \"%V\", %ui more like it in the last "
                       "%Mms%*s",
                       ngx_http_slidewin_report_words[report->status],
-                      report->zone, report->left,
+                      report->zone, report->skipped,
                       ngx_current_msec - report->since, report->len,
-                      report->who);
+                      report->client);
     }
 
     report->since = ngx_current_msec;
-    report->left = 0;
+    report->skipped = 0;
 }
 
 
-/* a client that goes on coming has a line of its own to tell them */
+/* the next line of a client that goes on tells what was skipped */
 
 static void
 ngx_http_slidewin_report_timer(ngx_event_t *ev)
 {
     if (ngx_http_slidewin_report_cycle == ngx_cycle
-        && ngx_http_slidewin_report_all(NGX_HTTP_SLIDEWIN_REPORT_ENDED))
+        && ngx_http_slidewin_report_log_all(NGX_HTTP_SLIDEWIN_REPORT_ENDED))
     {
         ngx_add_timer(ev, NGX_HTTP_SLIDEWIN_REPORT_PERIOD);
     }
@@ -354,18 +355,18 @@ ngx_http_slidewin_report_timer(ngx_event_t *ev)
 
 
 void
-ngx_http_slidewin_report_rest(void)
+ngx_http_slidewin_report_skipped(void)
 {
     if (ngx_http_slidewin_report_cycle == ngx_cycle) {
-        (void) ngx_http_slidewin_report_all(0);
+        (void) ngx_http_slidewin_report_log_all(0);
     }
 }
 
 
-/* whether some are left that are not as old */
+/* of reports that are as old; returns whether there are others */
 
 static ngx_uint_t
-ngx_http_slidewin_report_all(ngx_msec_t age)
+ngx_http_slidewin_report_log_all(ngx_msec_t age)
 {
     ngx_uint_t                   i, more;
     ngx_http_slidewin_report_t  *report;
@@ -376,10 +377,10 @@ ngx_http_slidewin_report_all(ngx_msec_t age)
         report = &ngx_http_slidewin_reports[i];
 
         if (ngx_http_slidewin_report_older(report, age)) {
-            ngx_http_slidewin_report_left_out(report);
+            ngx_http_slidewin_report_log_skipped(report);
         }
 
-        more |= report->left;
+        more |= report->skipped;
     }
 
     return more;

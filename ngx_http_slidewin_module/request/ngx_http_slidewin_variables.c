@@ -5,23 +5,22 @@
 
 #include "ngx_http_slidewin_ctx.h"
 #include "ngx_http_slidewin_module.h"
-#include "ngx_http_slidewin_variables.h"
+#include "ngx_http_slidewin_request.h"
 #include "sw_key.h"
 
 
 typedef enum {
-    NGX_HTTP_SLIDEWIN_VAR_LIMIT = 0,
+    NGX_HTTP_SLIDEWIN_VAR_STATUS = 0,
+    NGX_HTTP_SLIDEWIN_VAR_SOURCE,
+    NGX_HTTP_SLIDEWIN_VAR_ZONE,
+    NGX_HTTP_SLIDEWIN_VAR_LIMIT,
     NGX_HTTP_SLIDEWIN_VAR_REMAINING,
     NGX_HTTP_SLIDEWIN_VAR_RESET,
     NGX_HTTP_SLIDEWIN_VAR_RETRY_AFTER
 } ngx_http_slidewin_var_e;
 
 
-static ngx_int_t ngx_http_slidewin_variable_status(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data);
-static ngx_int_t ngx_http_slidewin_variable_source(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data);
-static ngx_int_t ngx_http_slidewin_variable_zone(ngx_http_request_t *r,
+static ngx_int_t ngx_http_slidewin_variable_text(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_slidewin_variable_number(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
@@ -32,8 +31,6 @@ static ngx_int_t ngx_http_slidewin_variable_latency(ngx_http_request_t *r,
 static ngx_int_t ngx_http_slidewin_variable_client(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 
-static ngx_http_slidewin_entry_t *ngx_http_slidewin_decider(
-    ngx_http_request_t *r);
 static ngx_http_slidewin_entry_t *ngx_http_slidewin_known_decider(
     ngx_http_request_t *r);
 static void ngx_http_slidewin_variable_set(ngx_http_variable_value_t *v,
@@ -43,13 +40,16 @@ static void ngx_http_slidewin_variable_set(ngx_http_variable_value_t *v,
 static ngx_http_variable_t  ngx_http_slidewin_vars[] = {
 
     { ngx_string("slidewin_status"), NULL,
-      ngx_http_slidewin_variable_status, 0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+      ngx_http_slidewin_variable_text, NGX_HTTP_SLIDEWIN_VAR_STATUS,
+      NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("slidewin_source"), NULL,
-      ngx_http_slidewin_variable_source, 0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+      ngx_http_slidewin_variable_text, NGX_HTTP_SLIDEWIN_VAR_SOURCE,
+      NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("slidewin_zone"), NULL,
-      ngx_http_slidewin_variable_zone, 0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+      ngx_http_slidewin_variable_text, NGX_HTTP_SLIDEWIN_VAR_ZONE,
+      NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("slidewin_limit"), NULL,
       ngx_http_slidewin_variable_number, NGX_HTTP_SLIDEWIN_VAR_LIMIT,
@@ -80,87 +80,48 @@ static ngx_http_variable_t  ngx_http_slidewin_vars[] = {
 };
 
 
-static ngx_str_t  ngx_http_slidewin_statuses[] = {
-    [NGX_HTTP_SLIDEWIN_UNDECIDED] = ngx_null_string,
-    [NGX_HTTP_SLIDEWIN_BYPASSED] = ngx_string("BYPASSED"),
-    [NGX_HTTP_SLIDEWIN_PASSED] = ngx_string("PASSED"),
-    [NGX_HTTP_SLIDEWIN_DELAYED] = ngx_string("DELAYED"),
-    [NGX_HTTP_SLIDEWIN_ERROR_PASSED] = ngx_string("ERROR_PASSED"),
-    [NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN] = ngx_string("REJECTED_DRY_RUN"),
-    [NGX_HTTP_SLIDEWIN_REJECTED] = ngx_string("REJECTED"),
-    [NGX_HTTP_SLIDEWIN_ERROR_REJECTED] = ngx_string("ERROR_REJECTED")
-};
-
-
-static ngx_str_t  ngx_http_slidewin_sources[] = {
-    [NGX_HTTP_SLIDEWIN_SOURCE_NONE] = ngx_null_string,
-    [NGX_HTTP_SLIDEWIN_SOURCE_LOCAL] = ngx_string("local"),
-    [NGX_HTTP_SLIDEWIN_SOURCE_REDIS] = ngx_string("redis"),
-    [NGX_HTTP_SLIDEWIN_SOURCE_LEASE] = ngx_string("lease"),
-    [NGX_HTTP_SLIDEWIN_SOURCE_DENY_CACHE] = ngx_string("deny_cache"),
-    [NGX_HTTP_SLIDEWIN_SOURCE_FALLBACK] = ngx_string("fallback"),
-    [NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN] = ngx_string("fail_open"),
-    [NGX_HTTP_SLIDEWIN_SOURCE_FAIL_CLOSED] = ngx_string("fail_closed")
-};
-
-
 static ngx_int_t
-ngx_http_slidewin_variable_status(ngx_http_request_t *r,
+ngx_http_slidewin_variable_text(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data)
 {
-    ngx_str_t                *status;
-    ngx_http_slidewin_ctx_t  *ctx;
+    ngx_str_t                  *text;
+    ngx_http_slidewin_ctx_t    *ctx;
+    ngx_http_slidewin_entry_t  *entry;
 
     ctx = ngx_http_slidewin_ctx_find(r);
+    entry = ctx ? ctx->decider : NULL;
+    text = NULL;
 
-    if (ctx == NULL || ctx->status == NGX_HTTP_SLIDEWIN_UNDECIDED) {
+    switch (data) {
+
+    case NGX_HTTP_SLIDEWIN_VAR_STATUS:
+        if (ctx && ctx->status != NGX_HTTP_SLIDEWIN_UNDECIDED) {
+            text = &ngx_http_slidewin_statuses[ctx->status];
+        }
+
+        break;
+
+    case NGX_HTTP_SLIDEWIN_VAR_SOURCE:
+        if (entry) {
+            text = &ngx_http_slidewin_sources[entry->source];
+        }
+
+        break;
+
+    default: /* NGX_HTTP_SLIDEWIN_VAR_ZONE */
+        if (entry) {
+            text = &entry->policy->name;
+        }
+
+        break;
+    }
+
+    if (text == NULL) {
         v->not_found = 1;
         return NGX_OK;
     }
 
-    status = &ngx_http_slidewin_statuses[ctx->status];
-    ngx_http_slidewin_variable_set(v, status->data, status->len);
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_slidewin_variable_source(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data)
-{
-    ngx_str_t                  *source;
-    ngx_http_slidewin_entry_t  *entry;
-
-    entry = ngx_http_slidewin_decider(r);
-
-    if (entry == NULL) {
-        v->not_found = 1;
-        return NGX_OK;
-    }
-
-    source = &ngx_http_slidewin_sources[entry->source];
-    ngx_http_slidewin_variable_set(v, source->data, source->len);
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_slidewin_variable_zone(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data)
-{
-    ngx_http_slidewin_entry_t  *entry;
-
-    entry = ngx_http_slidewin_decider(r);
-
-    if (entry == NULL) {
-        v->not_found = 1;
-        return NGX_OK;
-    }
-
-    ngx_http_slidewin_variable_set(v, entry->policy->name.data,
-                                   entry->policy->name.len);
+    ngx_http_slidewin_variable_set(v, text->data, text->len);
 
     return NGX_OK;
 }
@@ -221,7 +182,7 @@ ngx_http_slidewin_variable_number(ngx_http_request_t *r,
 }
 
 
-/* "5", "49.5": to the thousandth, without the zeros at the end */
+/* "5", "49.5": up to three digits after the point, without trailing zeros */
 
 static ngx_int_t
 ngx_http_slidewin_variable_estimate(ngx_http_request_t *r,
@@ -346,7 +307,7 @@ ngx_http_slidewin_variable_client(ngx_http_request_t *r,
         return NGX_OK;
     }
 
-    /* a whole address is spelled already; unix sockets are one client */
+    /* nginx has the text of a whole address; unix sockets are one client */
 
     ngx_http_slidewin_variable_set(v, c->addr_text.data, c->addr_text.len);
 
@@ -354,27 +315,22 @@ ngx_http_slidewin_variable_client(ngx_http_request_t *r,
 }
 
 
+/* NULL if no store answered for the decider: it has no figures */
+
 static ngx_http_slidewin_entry_t *
-ngx_http_slidewin_decider(ngx_http_request_t *r)
+ngx_http_slidewin_known_decider(ngx_http_request_t *r)
 {
     ngx_http_slidewin_ctx_t  *ctx;
 
     ctx = ngx_http_slidewin_ctx_find(r);
 
-    return ctx ? ctx->decider : NULL;
-}
+    if (ctx == NULL || ctx->decider == NULL
+        || !ngx_http_slidewin_entry_known(ctx->decider))
+    {
+        return NULL;
+    }
 
-
-/* the decider if a store answered for it, so that it has figures */
-
-static ngx_http_slidewin_entry_t *
-ngx_http_slidewin_known_decider(ngx_http_request_t *r)
-{
-    ngx_http_slidewin_entry_t  *entry;
-
-    entry = ngx_http_slidewin_decider(r);
-
-    return entry && ngx_http_slidewin_entry_known(entry) ? entry : NULL;
+    return ctx->decider;
 }
 
 
