@@ -33,7 +33,7 @@ ngx_http_slidewin_refund(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim)
 {
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                   "slidewin refund: store \"%V\" zone \"%V\" units %L",
+                   "slidewin refund: store=\"%V\" zone=%V units=%L",
                    &store->name, &claim->name, claim->cost);
 
     ngx_http_slidewin_detached_call(store, claim, store->backend->give_back);
@@ -47,7 +47,7 @@ ngx_http_slidewin_reset_key(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim)
 {
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                   "slidewin reset: store \"%V\" zone \"%V\" key \"%V\"",
+                   "slidewin reset: store=\"%V\" zone=%V key=\"%V\"",
                    &store->name, &claim->name, &claim->key);
 
     ngx_http_slidewin_detached_call(store, claim, store->backend->reset);
@@ -105,7 +105,7 @@ ngx_http_slidewin_abandon(ngx_http_slidewin_store_t *store,
     }
 
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, call->log, 0,
-                   "slidewin abandon: store \"%V\", %ui claims%s",
+                   "slidewin abandon: store=\"%V\" claims=%ui%s",
                    &store->name, call->n,
                    detached ? ", to be refunded" : "");
 

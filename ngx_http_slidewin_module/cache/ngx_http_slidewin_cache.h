@@ -3,8 +3,8 @@
  * What saves a question to a distant store: rejections that are remembered, and
  * leased units, both in the zone of the policy.
  *
- * The store is the one that the claim is decided by, which is not the policy's
- * when on_error has fallen back on shared memory.
+ * The store is that of the claim, not of the policy: on_error may have fallen
+ * back on shared memory.
  */
 
 

@@ -48,8 +48,8 @@ static ngx_http_slidewin_deny_cost_t *ngx_http_slidewin_deny_cache_find_cost(
 
 
 /*
- * A greater cost is admitted later than this one, and is not told the time of
- * this one: it is asked once, and remembered as well.
+ * A greater cost is admitted later, and must not get the time of a smaller one:
+ * the store is asked for it once, and that is remembered as well.
  */
 
 ngx_uint_t
@@ -91,8 +91,8 @@ ngx_http_slidewin_deny_cache_lookup(ngx_http_slidewin_claim_t *claim)
 
     if (found) {
         ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                       "slidewin deny cache: zone \"%V\" rejected, "
-                       "retry %Lms", &claim->name, claim->verdict.retry);
+                       "slidewin deny cache: zone=%V rejected retry=%Lms",
+                       &claim->name, claim->verdict.retry);
     }
 
     return found;
@@ -140,7 +140,7 @@ ngx_http_slidewin_deny_cache_known(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_memo_unlock(&op);
 
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                   "slidewin deny cache: zone \"%V\" peek %s",
+                   "slidewin deny cache: zone=%V peek %s",
                    &claim->name, known ? "is known" : "is to be asked");
 
     return known;

@@ -29,8 +29,8 @@
 
 
 /*
- * The memo has the key, because a node may have only its digest and the store
- * is to be told whose units come back.
+ * The memo has the key, because a node may have only its digest, and a refund
+ * needs the key.
  */
 
 typedef struct {
@@ -148,7 +148,7 @@ done:
     ngx_http_slidewin_lease_refund(&unused.claim, claim, store);
 
     ngx_log_debug4(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                   "slidewin lease: zone \"%V\" %s cost %L, prefetch %L",
+                   "slidewin lease: zone=%V %s cost=%L prefetch=%L",
                    &claim->name, taken ? "admits" : "does not admit",
                    claim->cost, claim->prefetch);
 
@@ -289,7 +289,7 @@ ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
 
     if (claim->prefetch) {
         ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                       "slidewin lease: zone \"%V\" refilled with %L",
+                       "slidewin lease: zone=%V refilled units=%L",
                        &claim->name, claim->prefetch);
     }
 }
@@ -486,7 +486,7 @@ ngx_http_slidewin_lease_start(ngx_http_slidewin_policy_t *policy)
 }
 
 
-/* what is left of a lease that makes room for another client goes back */
+/* an evicted lease refunds what is left of it */
 
 static ngx_http_slidewin_memo_copy_t *
 ngx_http_slidewin_lease_on_evict(ngx_http_slidewin_zone_op_t *op,
@@ -542,7 +542,7 @@ ngx_http_slidewin_lease_stop(ngx_http_slidewin_policy_t *policy)
 
 /*
  * Any worker expires any lease: the one that prefetched it may be gone.  Units
- * that are never handed back stay counted until they leave the window.  An
+ * that are never refunded stay counted until they leave the window.  An
  * exiting worker of an old configuration may not know the store of the others.
  */
 

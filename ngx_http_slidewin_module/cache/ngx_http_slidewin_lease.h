@@ -1,7 +1,7 @@
 
 /*
- * Units that were taken ahead of use for clients that ask often, and handed
- * back if they are not used in time.  All workers share them.
+ * Leases: units that are prefetched for clients that ask often, and refunded if
+ * they are not used in time.  All workers share them.
  */
 
 
@@ -31,10 +31,10 @@ void ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
 ngx_uint_t ngx_http_slidewin_lease_put_back(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_store_t *store);
 
-/* the client's count begins anew: the units of its lease count no more */
+/* the client is reset: the units of its lease are not counted any more */
 void ngx_http_slidewin_lease_forget(ngx_http_slidewin_claim_t *claim);
 
-/* a worker's timer, which hands back what is left of leases that have ended */
+/* a worker's timer, which refunds what is left of leases that have ended */
 void ngx_http_slidewin_lease_start(ngx_http_slidewin_policy_t *policy);
 void ngx_http_slidewin_lease_stop(ngx_http_slidewin_policy_t *policy);
 

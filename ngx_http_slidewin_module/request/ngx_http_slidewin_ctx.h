@@ -66,8 +66,8 @@ struct ngx_http_slidewin_entry_s {
     unsigned                       decided:1;
     unsigned                       delayed:1;
     unsigned                       peeked:1;   /* or not to be peeked at */
-    unsigned                       superseded:1; /* another entry of the
-                                                  * policy is told instead */
+    unsigned                       superseded:1; /* by another entry of the
+                                                  * policy */
     unsigned                       kept:1;     /* neither refunded nor reset
                                                 * by the final status */
 };

@@ -23,7 +23,7 @@ ngx_int_t ngx_http_slidewin_decide(ngx_http_slidewin_ctx_t *ctx);
 void ngx_http_slidewin_decide_result(ngx_http_slidewin_ctx_t *ctx,
     ngx_int_t rc);
 
-/* of a pending call: whether its rejection may be told to others as well */
+/* whether the rejection of a pending call holds for calls like it, too */
 ngx_uint_t ngx_http_slidewin_decide_on_reject(ngx_http_slidewin_call_t *call);
 
 

@@ -127,7 +127,7 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
             return ngx_http_slidewin_suspend(r, ctx);
         }
 
-        /* one that may not wait is peeked at once more, in all its passes */
+        /* for Retry-After the limits of earlier passes are peeked at, too */
 
         ctx->rejected = 1;
         ngx_http_slidewin_ctx_dequeue(ctx);
@@ -183,7 +183,7 @@ ngx_http_slidewin_resume(ngx_http_slidewin_call_t *call, ngx_int_t rc)
     ctx = call->data;
 
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, call->log, 0,
-                   "slidewin resume: store \"%V\", rc %i",
+                   "slidewin resume: store=\"%V\" rc=%i",
                    &ctx->pending->name, rc);
 
     ctx->pending = NULL;

@@ -176,8 +176,9 @@ ngx_http_slidewin_header_ietf(ngx_http_request_t *r,
 
 
 /*
- * Clients wait for X-RateLimit-Reset: in a rejection it is Retry-After, even if
- * the limit that rejected is not shown.
+ * The fields have one limit: the decider among those that are shown.  Clients
+ * wait for X-RateLimit-Reset: in a rejection it is Retry-After, even if the
+ * limit that rejected is not shown.
  */
 
 static ngx_int_t
@@ -208,7 +209,7 @@ ngx_http_slidewin_header_legacy(ngx_http_request_t *r,
     reset = (ctx->status == NGX_HTTP_SLIDEWIN_REJECTED)
                 ? ngx_http_slidewin_retry_after(ctx) : SW_NEVER;
 
-    /* verdict->more is of use only until the whole limit is back */
+    /* the whole limit may be back already: then no more comes */
 
     if (reset == SW_NEVER) {
         reset = ngx_http_slidewin_seconds(ngx_min(verdict->more,

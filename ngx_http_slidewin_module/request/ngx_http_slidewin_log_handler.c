@@ -48,7 +48,7 @@ ngx_http_slidewin_log_handler(ngx_http_request_t *r)
     status = ngx_http_slidewin_log_status(r, ctx);
 
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
-                   "slidewin log: final status %ui", status);
+                   "slidewin log: status=%ui", status);
 
     ngx_http_slidewin_log_refunds(ctx, status);
     ngx_http_slidewin_log_resets(r, ctx, status);
@@ -98,8 +98,8 @@ ngx_http_slidewin_log_refunds(ngx_http_slidewin_ctx_t *ctx,
 
 /*
  * Units to refund of an entry.  If the policy has met the request in several
- * passes, the greatest cost of those that count this status stays counted, in
- * the order in which it was taken.
+ * passes, the greatest cost of the limits that count this status stays counted,
+ * in the order in which it was taken.
  */
 
 static int64_t

@@ -10,7 +10,7 @@
 /* between two lines of an outage */
 #define NGX_HTTP_SLIDEWIN_OUTAGE_PERIOD  60000   /* ms */
 
-/* of an outage's end, so that a store that now and then answers has one */
+/* without a failure: a store that answers now and then has one outage */
 #define NGX_HTTP_SLIDEWIN_OUTAGE_QUIET   1000    /* ms */
 
 

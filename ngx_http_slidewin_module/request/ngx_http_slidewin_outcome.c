@@ -53,8 +53,8 @@ ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
     }
 
     /*
-     * A rejected request is not counted by the pass that rejects it; one that a
-     * dry run would reject is not counted by the dry runs.
+     * A rejected request is not counted by the pass that rejects it.  A request
+     * that a dry run would reject is not counted by dry runs.
      */
 
     if (ctx->refused || !dry_run_admits) {
@@ -70,7 +70,7 @@ ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_outcome_log(r, ctx);
 
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
-                   "slidewin outcome: %V, zone \"%*s\"",
+                   "slidewin outcome: %V zone=%*s",
                    &ngx_http_slidewin_statuses[ctx->status],
                    ctx->decider ? ctx->decider->policy->name.len : 0,
                    ctx->decider ? ctx->decider->policy->name.data

@@ -1,7 +1,7 @@
 
 /*
- * What a request gets when all its claims are decided: the status, the decider
- * (the entry that header fields, variables and the log line tell of), the line.
+ * What a request gets when all its claims are decided: a status, a log line and
+ * the decider, which is the entry that variables and header fields show.
  */
 
 

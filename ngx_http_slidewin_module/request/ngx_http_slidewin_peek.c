@@ -15,19 +15,19 @@
 /* the entry's own claim keeps what was decided */
 
 typedef struct {
-    ngx_http_slidewin_claim_t    claim;
-    ngx_http_slidewin_entry_t   *entry;
+    ngx_http_slidewin_claim_t       claim;
+    ngx_http_slidewin_entry_t      *entry;
 } ngx_http_slidewin_peek_item_t;
 
 
 /* the claims of a peek replace those of the call until it is done */
 
 struct ngx_http_slidewin_peek_s {
-    ngx_http_slidewin_claim_t  **call_claims;
-    ngx_http_slidewin_claim_t  **claims;
+    ngx_http_slidewin_claim_t     **call_claims;
+    ngx_http_slidewin_claim_t     **claims;
     ngx_http_slidewin_peek_item_t  *items;
-    ngx_uint_t                   n;
-    ngx_uint_t                   max;
+    ngx_uint_t                      n;
+    ngx_uint_t                      max;
 };
 
 
@@ -83,7 +83,7 @@ ngx_http_slidewin_peek(ngx_http_slidewin_ctx_t *ctx)
         ctx->call.asked = ngx_http_slidewin_clock_us();
 
         ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ctx->call.log, 0,
-                       "slidewin peek: store \"%V\" is asked for %ui claims",
+                       "slidewin peek: store=\"%V\" claims=%ui",
                        &store->name, ctx->call.n);
 
         rc = store->backend->peek(store, &ctx->call);
@@ -135,10 +135,10 @@ ngx_http_slidewin_peek_create(ngx_http_slidewin_ctx_t *ctx)
 static ngx_http_slidewin_store_t *
 ngx_http_slidewin_peek_collect(ngx_http_slidewin_ctx_t *ctx)
 {
-    ngx_uint_t                   shard, entry_shard, earlier;
-    ngx_http_slidewin_peek_t    *peek;
-    ngx_http_slidewin_entry_t   *entry;
-    ngx_http_slidewin_store_t   *store;
+    ngx_uint_t                      shard, entry_shard, earlier;
+    ngx_http_slidewin_peek_t       *peek;
+    ngx_http_slidewin_entry_t      *entry;
+    ngx_http_slidewin_store_t      *store;
     ngx_http_slidewin_peek_item_t  *item;
 
     peek = ctx->peek;
@@ -249,9 +249,9 @@ ngx_http_slidewin_peek_applies(ngx_http_slidewin_ctx_t *ctx,
 void
 ngx_http_slidewin_peek_done(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
 {
-    ngx_uint_t                   i;
-    ngx_http_slidewin_peek_t    *peek;
-    ngx_http_slidewin_entry_t   *entry;
+    ngx_uint_t                      i;
+    ngx_http_slidewin_peek_t       *peek;
+    ngx_http_slidewin_entry_t      *entry;
     ngx_http_slidewin_peek_item_t  *item;
 
     peek = ctx->peek;
@@ -297,6 +297,11 @@ ngx_http_slidewin_peek_rejected(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t  *entry;
 
     entry = item->entry;
+
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ctx->call.log, 0,
+                   "slidewin peek: zone=%V %s source=%V", &entry->policy->name,
+                   item->claim.verdict.admitted ? "admitted" : "rejected",
+                   &ngx_http_slidewin_sources[source]);
 
     if (item->claim.verdict.admitted) {
         return;
