@@ -130,7 +130,7 @@ ngx_http_slidewin_redis_init_process(ngx_http_slidewin_store_t *store)
     ngx_uint_t                           i;
     ngx_core_conf_t                     *ccf;
     ngx_http_slidewin_redis_t           *redis;
-    ngx_http_slidewin_redis_endpoint_t  *place;
+    ngx_http_slidewin_redis_endpoint_t  *endpoint;
 
     redis = store->data;
 
@@ -161,15 +161,15 @@ ngx_http_slidewin_redis_init_process(ngx_http_slidewin_store_t *store)
         return NGX_OK;
     }
 
-    place = &redis->host.place;
+    endpoint = &redis->host.endpoint;
 
     if (redis->sentinel) {
         ngx_http_slidewin_redis_sentinel_start(redis->sentinel,
                                                &redis->access);
-        place = &redis->sentinel->place;
+        endpoint = &redis->sentinel->endpoint;
     }
 
-    ngx_http_slidewin_redis_node_start(&redis->node, redis, place);
+    ngx_http_slidewin_redis_node_start(&redis->node, redis, endpoint);
 
     return NGX_OK;
 }

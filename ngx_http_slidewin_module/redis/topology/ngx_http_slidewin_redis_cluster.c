@@ -142,7 +142,7 @@ ngx_http_slidewin_redis_cluster_start(
     ngx_http_slidewin_redis_cluster_t *cluster)
 {
     cluster->redis->node.redis = cluster->redis;
-    cluster->redis->node.conn.place = &cluster->seeds->place;
+    cluster->redis->node.conn.endpoint = &cluster->seeds->endpoint;
     ngx_queue_init(&cluster->redis->node.waiting);
 
     cluster->again.handler = ngx_http_slidewin_redis_cluster_again;

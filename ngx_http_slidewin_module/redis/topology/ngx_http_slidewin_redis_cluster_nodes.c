@@ -60,7 +60,7 @@ ngx_http_slidewin_redis_cluster_get_node(
         member->index = place;
 
         ngx_http_slidewin_redis_node_start(&member->node, cluster->redis,
-                                           &member->host->place);
+                                           &member->host->endpoint);
     }
 
     return member;
@@ -243,7 +243,7 @@ ngx_http_slidewin_redis_cluster_close_unused(
         if (member->owned) {
             ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                           "slidewin redis %V has no slots any more",
-                          &member->host->place.name);
+                          &member->host->endpoint.name);
         }
 
         ngx_http_slidewin_redis_cluster_node_close(cluster, member);

@@ -23,13 +23,13 @@ static void ngx_http_slidewin_redis_node_down(
 
 void
 ngx_http_slidewin_redis_node_start(ngx_http_slidewin_redis_node_t *node,
-    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_redis_endpoint_t *place)
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_redis_endpoint_t *endpoint)
 {
     ngx_queue_init(&node->waiting);
 
     node->redis = redis;
 
-    node->conn.place = place;
+    node->conn.endpoint = endpoint;
     node->conn.access = &redis->access;
     node->conn.ready = ngx_http_slidewin_redis_node_ready;
     node->conn.down = ngx_http_slidewin_redis_node_down;
@@ -150,13 +150,13 @@ ngx_http_slidewin_redis_node_failure(ngx_http_slidewin_redis_node_t *node,
         node->logged = ngx_time();
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "slidewin redis %V failed: \"%*s\"",
-                      &node->conn.place->name, len, reason);
+                      &node->conn.endpoint->name, len, reason);
     }
 
     if (sw_breaker_failure(&node->breaker, now, (uint32_t) ngx_random())) {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "slidewin redis %V is not asked for a while, it failed "
-                      "%d times in a row: \"%*s\"", &node->conn.place->name,
+                      "%d times in a row: \"%*s\"", &node->conn.endpoint->name,
                       node->breaker.failures, len, reason);
 
         /* nobody waits for one that is not asked */
@@ -176,7 +176,7 @@ ngx_http_slidewin_redis_node_success(ngx_http_slidewin_redis_node_t *node)
     if (sw_breaker_success(&node->breaker)) {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "slidewin redis %V is asked again",
-                      &node->conn.place->name);
+                      &node->conn.endpoint->name);
     }
 }
 
@@ -248,6 +248,6 @@ ngx_http_slidewin_redis_node_log_error(ngx_http_slidewin_redis_node_t *node,
     len = ngx_min(ngx_http_slidewin_redis_error_printable(reason, len), 128);
 
     ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                  "slidewin redis %V %s: \"%*s\"", &node->conn.place->name,
+                  "slidewin redis %V %s: \"%*s\"", &node->conn.endpoint->name,
                   what, len, reason);
 }

@@ -14,7 +14,7 @@
 /* node is zeroed; a worker's */
 void ngx_http_slidewin_redis_node_start(ngx_http_slidewin_redis_node_t *node,
     ngx_http_slidewin_redis_t *redis,
-    ngx_http_slidewin_redis_endpoint_t *place);
+    ngx_http_slidewin_redis_endpoint_t *endpoint);
 void ngx_http_slidewin_redis_node_stop(ngx_http_slidewin_redis_node_t *node);
 
 /* whether a check may be asked, or a change of what was counted */

@@ -34,10 +34,10 @@
 
 
 static void ngx_http_slidewin_redis_sentinel_find(
-    ngx_http_slidewin_redis_endpoint_t *place,
+    ngx_http_slidewin_redis_endpoint_t *endpoint,
     ngx_http_slidewin_redis_conn_t *c);
 static ngx_uint_t ngx_http_slidewin_redis_sentinel_leave(
-    ngx_http_slidewin_redis_endpoint_t *place, ngx_uint_t vain);
+    ngx_http_slidewin_redis_endpoint_t *endpoint, ngx_uint_t vain);
 static void ngx_http_slidewin_redis_sentinel_patience(ngx_event_t *ev);
 static void ngx_http_slidewin_redis_sentinel_decide(
     ngx_http_slidewin_redis_sentinel_t *s);
@@ -98,13 +98,13 @@ static ngx_http_slidewin_redis_sentinel_t *
 
 
 static void
-ngx_http_slidewin_redis_sentinel_find(ngx_http_slidewin_redis_endpoint_t *place,
+ngx_http_slidewin_redis_sentinel_find(ngx_http_slidewin_redis_endpoint_t *endpoint,
     ngx_http_slidewin_redis_conn_t *c)
 {
     ngx_uint_t                           i;
     ngx_http_slidewin_redis_sentinel_t  *s;
 
-    s = (ngx_http_slidewin_redis_sentinel_t *) place;
+    s = (ngx_http_slidewin_redis_sentinel_t *) endpoint;
 
     s->seeker = c;
     s->waiting = 1;
@@ -122,14 +122,14 @@ ngx_http_slidewin_redis_sentinel_find(ngx_http_slidewin_redis_endpoint_t *place,
 
 static ngx_uint_t
 ngx_http_slidewin_redis_sentinel_leave(
-    ngx_http_slidewin_redis_endpoint_t *place, ngx_uint_t vain)
+    ngx_http_slidewin_redis_endpoint_t *endpoint, ngx_uint_t vain)
 {
     ngx_uint_t                           more;
     ngx_http_slidewin_redis_sentinel_t  *s;
 
-    s = (ngx_http_slidewin_redis_sentinel_t *) place;
+    s = (ngx_http_slidewin_redis_sentinel_t *) endpoint;
 
-    more = s->found.place.leave(&s->found.place, vain && !s->waiting);
+    more = s->found.endpoint.leave(&s->found.endpoint, vain && !s->waiting);
 
     s->vain.port = 0;
 
@@ -236,7 +236,7 @@ ngx_http_slidewin_redis_sentinel_follow(ngx_http_slidewin_redis_sentinel_t *s)
     }
 
     ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
-                  "slidewin redis %V is at %s:%ui now", &s->place.name,
+                  "slidewin redis %V is at %s:%ui now", &s->endpoint.name,
                   named->host, named->port);
 
     ngx_http_slidewin_redis_conn_reconnect(s->seeker);
@@ -374,13 +374,13 @@ ngx_http_slidewin_redis_sentinel_send(ngx_http_slidewin_redis_sentinel_t *s,
 
         ngx_http_slidewin_redis_dns_set_name(&s->found, &name, s->sent.port);
 
-        p = ngx_sprintf(s->place.name.data, "\"%V at %V:%ui\"", &s->master,
+        p = ngx_sprintf(s->endpoint.name.data, "\"%V at %V:%ui\"", &s->master,
                         &name, s->sent.port);
-        s->place.name.len = p - s->place.name.data;
-        s->found.place.name = s->place.name;
+        s->endpoint.name.len = p - s->endpoint.name.data;
+        s->found.endpoint.name = s->endpoint.name;
     }
 
-    s->found.place.find(&s->found.place, s->seeker);
+    s->found.endpoint.find(&s->found.endpoint, s->seeker);
 }
 
 
@@ -431,7 +431,7 @@ ngx_http_slidewin_redis_sentinel_start(ngx_http_slidewin_redis_sentinel_t *s,
         guard->timer.log = ngx_cycle->log;
         guard->timer.cancelable = 1;
 
-        guard->conn.place = &guard->host.place;
+        guard->conn.endpoint = &guard->host.endpoint;
         guard->conn.access = &s->access;
         guard->conn.ready = ngx_http_slidewin_redis_guard_ready;
         guard->conn.down = ngx_http_slidewin_redis_guard_down;
@@ -708,7 +708,7 @@ ngx_http_slidewin_redis_guard_news(ngx_http_slidewin_redis_guard_t *guard,
         ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
                       "slidewin redis %V of \"%V\" tells no news of a "
                       "failover, which is noticed later: \"%*s\"",
-                      &guard->host.place.name, &s->master,
+                      &guard->host.endpoint.name, &s->master,
                       ngx_min(len, 128), reply->str);
     }
 
@@ -829,14 +829,14 @@ ngx_http_slidewin_redis_promotion_expect(
     name.len = ngx_strlen(name.data);
 
     s->replacement.clcf = s->found.clcf;
-    s->replacement.place.name = s->place.name;
+    s->replacement.endpoint.name = s->endpoint.name;
 
     ngx_http_slidewin_redis_dns_set_name(&s->replacement, &name,
                                          s->promoted.port);
 
     ngx_memzero(&s->scout, sizeof(ngx_http_slidewin_redis_conn_t));
 
-    s->scout.place = &s->replacement.place;
+    s->scout.endpoint = &s->replacement.endpoint;
     s->scout.access = &s->scout_access;
     s->scout.ready = ngx_http_slidewin_redis_promotion_ready;
     s->scout.down = ngx_http_slidewin_redis_promotion_down;
@@ -944,20 +944,20 @@ ngx_http_slidewin_redis_sentinel_create(ngx_conf_t *cf, const sw_url_t *url)
     s->master.len = len;
     s->master.data = ngx_pnalloc(cf->pool, len + 1);
 
-    s->place.name.data = ngx_pnalloc(cf->pool,
+    s->endpoint.name.data = ngx_pnalloc(cf->pool,
                                      sizeof("\" at :65535\"") + len
                                      + NGX_HTTP_SLIDEWIN_REDIS_HOST_LEN);
 
-    if (s->master.data == NULL || s->place.name.data == NULL) {
+    if (s->master.data == NULL || s->endpoint.name.data == NULL) {
         return NULL;
     }
 
     (void) ngx_cpystrn(s->master.data, (u_char *) url->master.data, len + 1);
 
-    p = ngx_sprintf(s->place.name.data, "\"%V\"", &s->master);
-    s->place.name.len = p - s->place.name.data;
-    s->place.find = ngx_http_slidewin_redis_sentinel_find;
-    s->place.leave = ngx_http_slidewin_redis_sentinel_leave;
+    p = ngx_sprintf(s->endpoint.name.data, "\"%V\"", &s->master);
+    s->endpoint.name.len = p - s->endpoint.name.data;
+    s->endpoint.find = ngx_http_slidewin_redis_sentinel_find;
+    s->endpoint.leave = ngx_http_slidewin_redis_sentinel_leave;
 
     if (ngx_http_slidewin_redis_sentinel_guards(cf, s, url) != NGX_OK
         || ngx_http_slidewin_redis_sentinel_question(cf, s) != NGX_OK)

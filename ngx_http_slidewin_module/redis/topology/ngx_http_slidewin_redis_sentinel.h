@@ -1,6 +1,6 @@
 
 /*
- * A place known to sentinels: where the master of a name is now.
+ * A endpoint known to sentinels: where the master of a name is now.
  */
 
 
@@ -57,7 +57,7 @@ typedef struct {
 
 
 struct ngx_http_slidewin_redis_sentinel_s {
-    ngx_http_slidewin_redis_endpoint_t   place;       /* the master's */
+    ngx_http_slidewin_redis_endpoint_t   endpoint;       /* the master's */
     ngx_http_slidewin_redis_guard_t     *guards;
     ngx_uint_t                           nguards;
     ngx_str_t                            master;   /* texts are terminated */

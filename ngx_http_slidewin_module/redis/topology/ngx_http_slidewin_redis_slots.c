@@ -223,7 +223,7 @@ ngx_http_slidewin_redis_slots_replied(redisAsyncContext *context, void *reply,
         cluster->reported = 0;
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "slidewin redis %V tells the slots of its cluster",
-                      &member->host->place.name);
+                      &member->host->endpoint.name);
     }
 
     ngx_http_slidewin_redis_slots_applied(cluster);
@@ -379,7 +379,7 @@ ngx_http_slidewin_redis_slots_reply_bad(
 
     ngx_log_error(level, ngx_cycle->log, 0,
                   "slidewin redis %V does not tell the slots of its "
-                  "cluster: \"%*s\"", &member->host->place.name,
+                  "cluster: \"%*s\"", &member->host->endpoint.name,
                   ngx_min(len, 128), reason);
 
     cluster->reported = 1;
@@ -404,12 +404,12 @@ ngx_http_slidewin_redis_slots_applied(
     if (left && cluster->left == 0) {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "slidewin redis: %d slots of the cluster of %V have no "
-                      "node", left, &cluster->seeds[0].place.name);
+                      "node", left, &cluster->seeds[0].endpoint.name);
 
     } else if (left == 0 && cluster->left) {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "slidewin redis: all slots of the cluster of %V have a "
-                      "node", &cluster->seeds[0].place.name);
+                      "node", &cluster->seeds[0].endpoint.name);
     }
 
     cluster->left = left;

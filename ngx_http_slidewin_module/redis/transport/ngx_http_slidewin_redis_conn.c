@@ -64,7 +64,7 @@ ngx_http_slidewin_redis_conn_connect(ngx_http_slidewin_redis_conn_t *c)
 
     ngx_add_timer(&c->timer, c->access->connect_timeout);
 
-    c->place->find(c->place, c);
+    c->endpoint->find(c->endpoint, c);
 }
 
 
@@ -280,10 +280,10 @@ ngx_http_slidewin_redis_conn_disconnected(const redisAsyncContext *context,
         {
             ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
                           "slidewin redis %V ended an idle connection: %s",
-                          &c->place->name, reason);
+                          &c->endpoint->name, reason);
 
             c->pause = 0;
-            (void) c->place->leave(c->place, 0);
+            (void) c->endpoint->leave(c->endpoint, 0);
 
             ngx_http_slidewin_redis_conn_retry(c,
                                        ngx_http_slidewin_redis_conn_pause(c));
@@ -336,8 +336,8 @@ ngx_http_slidewin_redis_conn_lost(ngx_http_slidewin_redis_conn_t *c,
         if (offered) {
             ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
                           "slidewin redis %V is tried without its last "
-                          "session: %s", &c->place->name, reason);
-            (void) c->place->leave(c->place, 0);
+                          "session: %s", &c->endpoint->name, reason);
+            (void) c->endpoint->leave(c->endpoint, 0);
             ngx_http_slidewin_redis_conn_retry(c, 0);
             return;
         }
@@ -345,10 +345,10 @@ ngx_http_slidewin_redis_conn_lost(ngx_http_slidewin_redis_conn_t *c,
 
     /* it is not lost as long as it has an address that was not tried */
 
-    if (c->place->leave(c->place, !was_ready)) {
+    if (c->endpoint->leave(c->endpoint, !was_ready)) {
         ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
                       "slidewin redis %V is tried at its next address: %s",
-                      &c->place->name, reason);
+                      &c->endpoint->name, reason);
         ngx_http_slidewin_redis_conn_retry(c, 0);
         return;
     }
@@ -367,7 +367,7 @@ ngx_http_slidewin_redis_conn_lost(ngx_http_slidewin_redis_conn_t *c,
     }
 
     ngx_log_error(level, ngx_cycle->log, 0,
-                  "slidewin redis %V %s: %s", &c->place->name,
+                  "slidewin redis %V %s: %s", &c->endpoint->name,
                   was_ready ? "is lost" : "cannot be reached", reason);
 
     /* the first attempt after a loss is waited for */
@@ -457,7 +457,7 @@ ngx_http_slidewin_redis_conn_restart(ngx_http_slidewin_redis_conn_t *c)
 
     context = c->event.context;
 
-    (void) c->place->leave(c->place, 0);
+    (void) c->endpoint->leave(c->endpoint, 0);
 
     ngx_http_slidewin_redis_conn_retry(c, 0);
 
@@ -675,7 +675,7 @@ ngx_http_slidewin_redis_conn_healthy(ngx_http_slidewin_redis_conn_t *c)
         c->reported = 0;
         c->explained = 0;
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                      "slidewin redis %V is back", &c->place->name);
+                      "slidewin redis %V is back", &c->endpoint->name);
     }
 }
 
@@ -746,7 +746,7 @@ ngx_http_slidewin_redis_conn_stop(ngx_http_slidewin_redis_conn_t *c)
     c->state = NGX_HTTP_SLIDEWIN_REDIS_DOWN;
     context = c->event.context;
 
-    (void) c->place->leave(c->place, 0);
+    (void) c->endpoint->leave(c->endpoint, 0);
 
     if (c->timer.timer_set) {
         ngx_del_timer(&c->timer);

@@ -45,7 +45,7 @@ typedef struct {
 
 struct ngx_http_slidewin_redis_conn_s {
     ngx_http_slidewin_redis_event_t      event;
-    ngx_http_slidewin_redis_endpoint_t  *place;
+    ngx_http_slidewin_redis_endpoint_t  *endpoint;
     ngx_http_slidewin_redis_access_t *access;
     ngx_http_slidewin_redis_state_e      state;
     ngx_event_t                          timer;    /* to connect, or until */
@@ -82,13 +82,13 @@ struct ngx_http_slidewin_redis_conn_s {
 
 void ngx_http_slidewin_redis_conn_start(ngx_http_slidewin_redis_conn_t *c);
 
-/* the answers of its place: there it is, or why it is not known */
+/* the answers of its endpoint: there it is, or why it is not known */
 void ngx_http_slidewin_redis_conn_connect_to(ngx_http_slidewin_redis_conn_t *c,
     const ngx_http_slidewin_redis_address_t *address);
 void ngx_http_slidewin_redis_conn_resolve_failed(
     ngx_http_slidewin_redis_conn_t *c, const char *reason);
 
-/* the same place is elsewhere now: it is made anew, what is asked is awaited */
+/* the same endpoint is elsewhere now: it is made anew, what is asked is awaited */
 void ngx_http_slidewin_redis_conn_reconnect(ngx_http_slidewin_redis_conn_t *c);
 
 /* whether it may send now; hiredis may be about to end it */

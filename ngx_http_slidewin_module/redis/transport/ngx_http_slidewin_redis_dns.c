@@ -14,10 +14,10 @@
 
 
 static void ngx_http_slidewin_redis_dns_find(
-    ngx_http_slidewin_redis_endpoint_t *place,
+    ngx_http_slidewin_redis_endpoint_t *endpoint,
     ngx_http_slidewin_redis_conn_t *c);
 static ngx_uint_t ngx_http_slidewin_redis_dns_leave(
-    ngx_http_slidewin_redis_endpoint_t *place, ngx_uint_t vain);
+    ngx_http_slidewin_redis_endpoint_t *endpoint, ngx_uint_t vain);
 static void ngx_http_slidewin_redis_dns_answer(
     ngx_http_slidewin_redis_dns_t *host);
 static void ngx_http_slidewin_redis_dns_timer(ngx_event_t *ev);
@@ -40,10 +40,10 @@ static void ngx_http_slidewin_redis_scout_wait(
     ngx_http_slidewin_redis_dns_t *host);
 static void ngx_http_slidewin_redis_scout_start(ngx_event_t *ev);
 static void ngx_http_slidewin_redis_scout_find(
-    ngx_http_slidewin_redis_endpoint_t *place,
+    ngx_http_slidewin_redis_endpoint_t *endpoint,
     ngx_http_slidewin_redis_conn_t *c);
 static ngx_uint_t ngx_http_slidewin_redis_scout_leave(
-    ngx_http_slidewin_redis_endpoint_t *place, ngx_uint_t vain);
+    ngx_http_slidewin_redis_endpoint_t *endpoint, ngx_uint_t vain);
 static void ngx_http_slidewin_redis_scout_ready(
     ngx_http_slidewin_redis_conn_t *c);
 static void ngx_http_slidewin_redis_scout_down(
@@ -64,12 +64,12 @@ static void ngx_http_slidewin_redis_dns_resolve(ngx_conf_t *cf,
  */
 
 static void
-ngx_http_slidewin_redis_dns_find(ngx_http_slidewin_redis_endpoint_t *place,
+ngx_http_slidewin_redis_dns_find(ngx_http_slidewin_redis_endpoint_t *endpoint,
     ngx_http_slidewin_redis_conn_t *c)
 {
     ngx_http_slidewin_redis_dns_t  *host;
 
-    host = (ngx_http_slidewin_redis_dns_t *) place;
+    host = (ngx_http_slidewin_redis_dns_t *) endpoint;
 
     host->timer.handler = ngx_http_slidewin_redis_dns_timer;
     host->timer.data = host;
@@ -92,12 +92,12 @@ ngx_http_slidewin_redis_dns_find(ngx_http_slidewin_redis_endpoint_t *place,
 /* a name is begun with its first address, and is dead when it has no other */
 
 static ngx_uint_t
-ngx_http_slidewin_redis_dns_leave(ngx_http_slidewin_redis_endpoint_t *place,
+ngx_http_slidewin_redis_dns_leave(ngx_http_slidewin_redis_endpoint_t *endpoint,
     ngx_uint_t vain)
 {
     ngx_http_slidewin_redis_dns_t  *host;
 
-    host = (ngx_http_slidewin_redis_dns_t *) place;
+    host = (ngx_http_slidewin_redis_dns_t *) endpoint;
 
     host->conn = NULL;
     host->waiting = 0;
@@ -244,7 +244,7 @@ ngx_http_slidewin_redis_dns_looked_up(ngx_resolver_ctx_t *ctx)
     {
         ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                       "slidewin redis %V is no longer at %s",
-                      &host->place.name, host->used.text);
+                      &host->endpoint.name, host->used.text);
         ngx_http_slidewin_redis_conn_reconnect(host->conn);
         return;
     }
@@ -268,7 +268,7 @@ ngx_http_slidewin_redis_dns_take(ngx_http_slidewin_redis_dns_t *host,
         if (host->error == NGX_OK && host->naddresses) {
             ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
                           "slidewin redis %V is where it was last, its name "
-                          "was not resolved: %s", &host->place.name,
+                          "was not resolved: %s", &host->endpoint.name,
                           ngx_resolver_strerror(ctx->state));
         }
 
@@ -434,9 +434,9 @@ ngx_http_slidewin_redis_scout_start(ngx_event_t *ev)
     scout->ip = host->addresses[i < used ? i : 0];
     scout->host = host;
 
-    scout->place.name = host->place.name;
-    scout->place.find = ngx_http_slidewin_redis_scout_find;
-    scout->place.leave = ngx_http_slidewin_redis_scout_leave;
+    scout->endpoint.name = host->endpoint.name;
+    scout->endpoint.find = ngx_http_slidewin_redis_scout_find;
+    scout->endpoint.leave = ngx_http_slidewin_redis_scout_leave;
 
     scout->access = *host->conn->access;
     scout->access.nscripts = 0;
@@ -445,7 +445,7 @@ ngx_http_slidewin_redis_scout_start(ngx_event_t *ev)
     ngx_http_slidewin_redis_tls_forget(&scout->conn.session);
     ngx_memzero(&scout->conn, sizeof(ngx_http_slidewin_redis_conn_t));
 
-    scout->conn.place = &scout->place;
+    scout->conn.endpoint = &scout->endpoint;
     scout->conn.access = &scout->access;
     scout->conn.ready = ngx_http_slidewin_redis_scout_ready;
     scout->conn.down = ngx_http_slidewin_redis_scout_down;
@@ -456,13 +456,13 @@ ngx_http_slidewin_redis_scout_start(ngx_event_t *ev)
 
 
 static void
-ngx_http_slidewin_redis_scout_find(ngx_http_slidewin_redis_endpoint_t *place,
+ngx_http_slidewin_redis_scout_find(ngx_http_slidewin_redis_endpoint_t *endpoint,
     ngx_http_slidewin_redis_conn_t *c)
 {
     ngx_http_slidewin_redis_scout_t    *scout;
     ngx_http_slidewin_redis_address_t   address;
 
-    scout = (ngx_http_slidewin_redis_scout_t *) place;
+    scout = (ngx_http_slidewin_redis_scout_t *) endpoint;
 
     address.host = (char *) scout->ip.text;
     address.port = scout->host->port;
@@ -473,7 +473,7 @@ ngx_http_slidewin_redis_scout_find(ngx_http_slidewin_redis_endpoint_t *place,
 
 
 static ngx_uint_t
-ngx_http_slidewin_redis_scout_leave(ngx_http_slidewin_redis_endpoint_t *place,
+ngx_http_slidewin_redis_scout_leave(ngx_http_slidewin_redis_endpoint_t *endpoint,
     ngx_uint_t vain)
 {
     return 0;
@@ -491,7 +491,7 @@ ngx_http_slidewin_redis_scout_ready(ngx_http_slidewin_redis_conn_t *c)
 
     ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                   "slidewin redis %V goes back from %s to %s",
-                  &host->place.name, host->used.text, scout->ip.text);
+                  &host->endpoint.name, host->used.text, scout->ip.text);
 
     /* not this connection: what is said there is of the one in use */
 
@@ -533,9 +533,9 @@ ngx_http_slidewin_redis_scout_stop(ngx_http_slidewin_redis_dns_t *host)
         host->turn = ngx_http_slidewin_redis_dns_index(host, &scout->ip);
     }
 
-    if (scout->conn.place) {
+    if (scout->conn.endpoint) {
         ngx_http_slidewin_redis_conn_stop(&scout->conn);
-        scout->conn.place = NULL;
+        scout->conn.endpoint = NULL;
     }
 }
 
@@ -550,8 +550,8 @@ ngx_http_slidewin_redis_dns_set_name(ngx_http_slidewin_redis_dns_t *host,
     host->port = port;
     host->naddresses = 0;
     host->error = NGX_OK;
-    host->place.find = ngx_http_slidewin_redis_dns_find;
-    host->place.leave = ngx_http_slidewin_redis_dns_leave;
+    host->endpoint.find = ngx_http_slidewin_redis_dns_find;
+    host->endpoint.leave = ngx_http_slidewin_redis_dns_leave;
 
     /* a path, or an address of IPv6, or one of IPv4 */
 
@@ -619,7 +619,7 @@ ngx_http_slidewin_redis_dns_name(ngx_pool_t *pool,
     u_char     *p;
     ngx_str_t  *name;
 
-    name = &host->place.name;
+    name = &host->endpoint.name;
 
     name->data = ngx_pnalloc(pool,
                              sizeof("\"unix:[]:65535\"") + host->host.len);
@@ -662,7 +662,7 @@ ngx_http_slidewin_redis_dns_resolve(ngx_conf_t *cf,
                            "%s in slidewin_redis %V, its policies go by "
                            "their \"on_error\"",
                            u.err ? u.err : "host not found",
-                           &host->place.name);
+                           &host->endpoint.name);
         return;
     }
 

@@ -1,6 +1,6 @@
 
 /*
- * A place known by its name, address or path.
+ * A endpoint known by its name, address or path.
  */
 
 
@@ -35,7 +35,7 @@ typedef struct {
 /* looks whether an earlier address than that in use is there again */
 
 typedef struct {
-    ngx_http_slidewin_redis_endpoint_t   place;       /* that address */
+    ngx_http_slidewin_redis_endpoint_t   endpoint;       /* that address */
     ngx_http_slidewin_redis_conn_t       conn;
     ngx_http_slidewin_redis_access_t     access;
     ngx_http_slidewin_redis_dns_t       *host;
@@ -45,7 +45,7 @@ typedef struct {
 
 
 struct ngx_http_slidewin_redis_dns_s {
-    ngx_http_slidewin_redis_endpoint_t   place;
+    ngx_http_slidewin_redis_endpoint_t   endpoint;
     ngx_str_t                            host;     /* terminated */
     ngx_uint_t                           port;     /* 0: it is a path */
     ngx_http_core_loc_conf_t            *clcf;     /* where the resolver is */
