@@ -8,6 +8,9 @@
 #include "ngx_http_slidewin_lua.h"
 #include "ngx_http_slidewin_param.h"
 #include "ngx_http_slidewin_redis_cluster.h"
+#include "ngx_http_slidewin_redis_sentinel.h"
+#include "ngx_http_slidewin_redis_tls.h"
+#include "ngx_http_slidewin_redis_types.h"
 #include "sw_url.h"
 
 
@@ -15,7 +18,7 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_CONNECT_TIMEOUT  250
 #define NGX_HTTP_SLIDEWIN_REDIS_PASSWORD_MAX     4096
 
-/* no reply to what we ask is longer, has more elements, or arrays in them */
+/* no reply to our commands is longer, has more elements, or nests deeper */
 #define NGX_HTTP_SLIDEWIN_REDIS_REPLY_MAX        65536
 #define NGX_HTTP_SLIDEWIN_REDIS_REPLY_MEMORY     524288
 #define NGX_HTTP_SLIDEWIN_REDIS_REPLY_DEPTH      1
@@ -23,41 +26,98 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_ROLE_DEPTH       3
 
 
+/* what a slidewin_redis line becomes; its parameters are offsets in here */
+
+typedef struct {
+    ngx_http_slidewin_store_t  store;
+    ngx_http_slidewin_redis_t  redis;
+} ngx_http_slidewin_redis_conf_t;
+
+
 static char *ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
     ngx_http_slidewin_redis_t *redis);
 static char *ngx_http_slidewin_redis_name(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_redis_timeout(ngx_conf_t *cf, ngx_str_t *arg,
+static char *ngx_http_slidewin_redis_msec(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_redis_connect_timeout(ngx_conf_t *cf,
-    ngx_str_t *arg, ngx_str_t *value, void *conf);
 static char *ngx_http_slidewin_redis_password_file(ngx_conf_t *cf,
     ngx_str_t *arg, ngx_str_t *value, void *conf);
 static char *ngx_http_slidewin_redis_prefix(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_redis_ssl_file(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_redis_ssl_name(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_redis_ssl_verify(ngx_conf_t *cf,
+    ngx_str_t *arg, ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_redis_sentinel_user(ngx_conf_t *cf,
+    ngx_str_t *arg, ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_redis_sentinel_password_file(ngx_conf_t *cf,
+    ngx_str_t *arg, ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_redis_sentinel_check(ngx_conf_t *cf,
+    ngx_str_t *arg, ngx_http_slidewin_redis_sentinel_t *sentinel);
+static char *ngx_http_slidewin_redis_check(ngx_conf_t *cf,
+    ngx_http_slidewin_redis_t *redis);
+static char *ngx_http_slidewin_redis_check_ssl(ngx_conf_t *cf,
+    ngx_http_slidewin_redis_t *redis);
+static void ngx_http_slidewin_redis_set_scripts(
+    ngx_http_slidewin_redis_t *redis);
 static uint16_t ngx_http_slidewin_redis_origin(ngx_str_t *url,
     ngx_str_t *prefix);
-static char *ngx_http_slidewin_redis_time(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, const char *name, ngx_msec_t *msec);
 static ngx_int_t ngx_http_slidewin_redis_copy(ngx_conf_t *cf, ngx_str_t *dst,
     const char *data, size_t len);
 
 
 static const ngx_http_slidewin_param_t  ngx_http_slidewin_redis_params[] = {
-    { ngx_string("name="), ngx_http_slidewin_redis_name, 0 },
-    { ngx_string("timeout="), ngx_http_slidewin_redis_timeout, 0 },
+
+    { ngx_string("name="),
+      ngx_http_slidewin_redis_name,
+      offsetof(ngx_http_slidewin_redis_conf_t, store.name) },
+
+    { ngx_string("timeout="),
+      ngx_http_slidewin_redis_msec,
+      offsetof(ngx_http_slidewin_redis_conf_t, redis.timeout) },
+
     { ngx_string("connect_timeout="),
-      ngx_http_slidewin_redis_connect_timeout, 0 },
-    { ngx_string("password_file="), ngx_http_slidewin_redis_password_file, 0 },
-    { ngx_string("prefix="), ngx_http_slidewin_redis_prefix, 0 },
-    { ngx_string("ssl_ca="), ngx_http_slidewin_redis_ssl_ca, 0 },
-    { ngx_string("ssl_cert="), ngx_http_slidewin_redis_ssl_cert, 0 },
-    { ngx_string("ssl_key="), ngx_http_slidewin_redis_ssl_key, 0 },
-    { ngx_string("ssl_name="), ngx_http_slidewin_redis_ssl_name, 0 },
-    { ngx_string("ssl_verify="), ngx_http_slidewin_redis_ssl_verify, 0 },
-    { ngx_string("sentinel_user="), ngx_http_slidewin_redis_sentinel_user, 0 },
+      ngx_http_slidewin_redis_msec,
+      offsetof(ngx_http_slidewin_redis_conf_t, redis.access.connect_timeout) },
+
+    { ngx_string("password_file="),
+      ngx_http_slidewin_redis_password_file,
+      offsetof(ngx_http_slidewin_redis_conf_t, redis.access.password) },
+
+    { ngx_string("prefix="),
+      ngx_http_slidewin_redis_prefix,
+      offsetof(ngx_http_slidewin_redis_conf_t, redis.prefix) },
+
+    { ngx_string("ssl_ca="),
+      ngx_http_slidewin_redis_ssl_file,
+      offsetof(ngx_http_slidewin_redis_conf_t, redis.tls.ca) },
+
+    { ngx_string("ssl_cert="),
+      ngx_http_slidewin_redis_ssl_file,
+      offsetof(ngx_http_slidewin_redis_conf_t, redis.tls.cert) },
+
+    { ngx_string("ssl_key="),
+      ngx_http_slidewin_redis_ssl_file,
+      offsetof(ngx_http_slidewin_redis_conf_t, redis.tls.key) },
+
+    { ngx_string("ssl_name="),
+      ngx_http_slidewin_redis_ssl_name,
+      offsetof(ngx_http_slidewin_redis_conf_t, redis.tls.name) },
+
+    { ngx_string("ssl_verify="),
+      ngx_http_slidewin_redis_ssl_verify,
+      offsetof(ngx_http_slidewin_redis_conf_t, redis.tls.unverified) },
+
+    { ngx_string("sentinel_user="),
+      ngx_http_slidewin_redis_sentinel_user,
+      offsetof(ngx_http_slidewin_redis_conf_t, redis.sentinel) },
+
     { ngx_string("sentinel_password_file="),
-      ngx_http_slidewin_redis_sentinel_password_file, 0 },
+      ngx_http_slidewin_redis_sentinel_password_file,
+      offsetof(ngx_http_slidewin_redis_conf_t, redis.sentinel) },
+
     { ngx_null_string, NULL, 0 }
 };
 
@@ -75,25 +135,22 @@ char *
 ngx_http_slidewin_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf)
 {
-    char                             *rv;
-    u_char                            digest[SW_KEY_DIGEST], *p;
-    ngx_str_t                        *value;
-    ngx_uint_t                        i;
-    ngx_http_slidewin_store_t        *store;
-    ngx_http_slidewin_redis_t        *redis;
-    ngx_http_slidewin_redis_args_t    args;
+    char                            *rv;
+    ngx_str_t                       *value;
+    ngx_http_slidewin_redis_t       *redis;
+    ngx_http_slidewin_redis_conf_t  *rcf;
 
     value = cf->args->elts;
 
-    store = ngx_pcalloc(cf->pool, sizeof(ngx_http_slidewin_store_t));
-    redis = ngx_pcalloc(cf->pool, sizeof(ngx_http_slidewin_redis_t));
-
-    if (store == NULL || redis == NULL) {
+    rcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_slidewin_redis_conf_t));
+    if (rcf == NULL) {
         return NGX_CONF_ERROR;
     }
 
-    store->backend = &ngx_http_slidewin_redis_backend;
-    store->data = redis;
+    redis = &rcf->redis;
+
+    rcf->store.backend = &ngx_http_slidewin_redis_backend;
+    rcf->store.data = redis;
 
     ngx_str_set(&redis->prefix, "sw:");
     redis->timeout = NGX_HTTP_SLIDEWIN_REDIS_TIMEOUT;
@@ -108,53 +165,23 @@ ngx_http_slidewin_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd,
         return rv;
     }
 
-    args.store = store;
-    args.redis = redis;
-
     rv = ngx_http_slidewin_params_set(cf, 2, ngx_http_slidewin_redis_params,
-                                      &args);
+                                      rcf);
     if (rv != NGX_CONF_OK) {
         return rv;
     }
 
-    store->origin = ngx_http_slidewin_redis_origin(&value[1], &redis->prefix);
-
-    if (redis->access.user.len && redis->access.password.len == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"slidewin_redis\" has a user but no password, "
-                           "it must have \"password_file\" parameter");
-        return NGX_CONF_ERROR;
-    }
-
-    rv = ngx_http_slidewin_redis_tls_init(cf, &redis->tls,
-                                          redis->access.tls != NULL);
+    rv = ngx_http_slidewin_redis_check(cf, redis);
     if (rv != NGX_CONF_OK) {
         return rv;
     }
 
-    if (redis->sentinel) {
-        rv = ngx_http_slidewin_redis_sentinel_valid(cf, redis->sentinel);
-        if (rv != NGX_CONF_OK) {
-            return rv;
-        }
-    }
+    rcf->store.origin = ngx_http_slidewin_redis_origin(&value[1],
+                                                       &redis->prefix);
 
-    redis->access.scripts = ngx_http_slidewin_redis_scripts;
-    redis->access.nscripts = NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS;
+    ngx_http_slidewin_redis_set_scripts(redis);
 
-    for (i = 0; i < NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS; i++) {
-        ngx_http_slidewin_digest(digest,
-                                 ngx_http_slidewin_redis_scripts[i].data,
-                                 ngx_http_slidewin_redis_scripts[i].len);
-
-        p = ngx_cpymem(redis->evalsha[i], NGX_HTTP_SLIDEWIN_REDIS_EVALSHA,
-                       sizeof(NGX_HTTP_SLIDEWIN_REDIS_EVALSHA) - 1);
-        p = ngx_hex_dump(p, digest, SW_KEY_DIGEST);
-        *p++ = CR;
-        *p = LF;
-    }
-
-    return ngx_http_slidewin_conf_add_store(cf, store);
+    return ngx_http_slidewin_conf_add_store(cf, &rcf->store);
 }
 
 
@@ -228,7 +255,7 @@ static char *
 ngx_http_slidewin_redis_name(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
     void *conf)
 {
-    ngx_http_slidewin_redis_args_t  *args = conf;
+    ngx_str_t  *name = conf;
 
     if (value->len == 0 || ngx_strcmp(value->data, "local") == 0) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
@@ -238,46 +265,30 @@ ngx_http_slidewin_redis_name(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
         return NGX_CONF_ERROR;
     }
 
-    args->store->name = *value;
+    *name = *value;
 
     return NGX_CONF_OK;
 }
 
 
-static char *
-ngx_http_slidewin_redis_timeout(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf)
-{
-    ngx_http_slidewin_redis_args_t  *args = conf;
-
-    return ngx_http_slidewin_redis_time(cf, arg, value, "timeout",
-                                        &args->redis->timeout);
-}
-
+/* the message has the parameter's name, which is the argument up to the "=" */
 
 static char *
-ngx_http_slidewin_redis_connect_timeout(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf)
+ngx_http_slidewin_redis_msec(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
+    void *conf)
 {
-    ngx_http_slidewin_redis_args_t  *args = conf;
+    ngx_msec_t  *msec = conf;
 
-    return ngx_http_slidewin_redis_time(cf, arg, value, "connect_timeout",
-                                        &args->redis->access.connect_timeout);
-}
-
-
-static char *
-ngx_http_slidewin_redis_time(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
-    const char *name, ngx_msec_t *msec)
-{
     ngx_int_t  time;
 
     time = ngx_parse_time(value, 0);
 
     if (time == NGX_ERROR || time < 1 || time > 60000) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid %s \"%V\" in \"slidewin_redis\" "
-                           "directive, it must be from 1ms to 1m", name, arg);
+                           "invalid %*s \"%V\" in \"slidewin_redis\" "
+                           "directive, it must be from 1ms to 1m",
+                           (size_t) (value->data - arg->data - 1), arg->data,
+                           arg);
         return NGX_CONF_ERROR;
     }
 
@@ -287,21 +298,14 @@ ngx_http_slidewin_redis_time(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
 }
 
 
+/* the password is the first line of the file */
+
 static char *
 ngx_http_slidewin_redis_password_file(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf)
 {
-    ngx_http_slidewin_redis_args_t  *args = conf;
+    ngx_str_t  *password = conf;
 
-    return ngx_http_slidewin_redis_password(cf, arg, value,
-                                            &args->redis->access.password);
-}
-
-
-char *
-ngx_http_slidewin_redis_password(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, ngx_str_t *password)
-{
     u_char      buf[NGX_HTTP_SLIDEWIN_REDIS_PASSWORD_MAX], *end;
     ssize_t     n;
     ngx_fd_t    fd;
@@ -354,13 +358,13 @@ ngx_http_slidewin_redis_password(ngx_conf_t *cf, ngx_str_t *arg,
 }
 
 
-/* a brace in it would be taken for the hash tag */
+/* a brace in a prefix would be taken for the hash tag of a key */
 
 static char *
 ngx_http_slidewin_redis_prefix(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf)
 {
-    ngx_http_slidewin_redis_args_t  *args = conf;
+    ngx_str_t  *prefix = conf;
 
     size_t  i;
 
@@ -381,13 +385,220 @@ ngx_http_slidewin_redis_prefix(ngx_conf_t *cf, ngx_str_t *arg,
         return NGX_CONF_ERROR;
     }
 
-    args->redis->prefix = *value;
+    *prefix = *value;
 
     return NGX_CONF_OK;
 }
 
 
-/* what is counted elsewhere, or under other keys, is not of this store */
+static char *
+ngx_http_slidewin_redis_ssl_file(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
+{
+    ngx_str_t  *file = conf;
+
+    *file = *value;
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_slidewin_redis_ssl_name(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
+{
+    ngx_str_t  *name = conf;
+
+    if (value->len == 0 || value->len > TLSEXT_MAXLEN_host_name) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid ssl_name \"%V\" in \"slidewin_redis\" "
+                           "directive, it must be a name or an address", arg);
+        return NGX_CONF_ERROR;
+    }
+
+    *name = *value;
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_slidewin_redis_ssl_verify(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
+{
+    ngx_uint_t  *unverified = conf;
+
+    if (ngx_strcmp(value->data, "off") == 0) {
+        *unverified = 1;
+
+    } else if (ngx_strcmp(value->data, "on") != 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid ssl_verify \"%V\" in \"slidewin_redis\" "
+                           "directive, it must be \"on\" or \"off\"", arg);
+        return NGX_CONF_ERROR;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_slidewin_redis_sentinel_user(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
+{
+    ngx_http_slidewin_redis_sentinel_t  **sentinel = conf;
+
+    char  *rv;
+
+    rv = ngx_http_slidewin_redis_sentinel_check(cf, arg, *sentinel);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    if (value->len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid user \"%V\" in \"slidewin_redis\" "
+                           "directive, it must be a name", arg);
+        return NGX_CONF_ERROR;
+    }
+
+    (*sentinel)->user = *value;
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_slidewin_redis_sentinel_password_file(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
+{
+    ngx_http_slidewin_redis_sentinel_t  **sentinel = conf;
+
+    char  *rv;
+
+    rv = ngx_http_slidewin_redis_sentinel_check(cf, arg, *sentinel);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    return ngx_http_slidewin_redis_password_file(cf, arg, value,
+                                                 &(*sentinel)->password);
+}
+
+
+static char *
+ngx_http_slidewin_redis_sentinel_check(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_http_slidewin_redis_sentinel_t *sentinel)
+{
+    if (sentinel == NULL) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid parameter \"%V\" in \"slidewin_redis\" "
+                           "directive, only redis[s]-sentinel:// has "
+                           "sentinels", arg);
+        return NGX_CONF_ERROR;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* parameters that depend on each other, or on the URL */
+
+static char *
+ngx_http_slidewin_redis_check(ngx_conf_t *cf, ngx_http_slidewin_redis_t *redis)
+{
+    char                                *rv;
+    ngx_http_slidewin_redis_sentinel_t  *sentinel;
+
+    if (redis->access.user.len && redis->access.password.len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"slidewin_redis\" has a user but no password, "
+                           "it must have \"password_file\" parameter");
+        return NGX_CONF_ERROR;
+    }
+
+    rv = ngx_http_slidewin_redis_check_ssl(cf, redis);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    sentinel = redis->sentinel;
+
+    if (sentinel && sentinel->user.len && sentinel->password.len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"slidewin_redis\" has \"sentinel_user\" but no "
+                           "\"sentinel_password_file\" parameter");
+        return NGX_CONF_ERROR;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_slidewin_redis_check_ssl(ngx_conf_t *cf,
+    ngx_http_slidewin_redis_t *redis)
+{
+    ngx_str_t                      *value;
+    ngx_uint_t                      i;
+    ngx_http_slidewin_redis_tls_t  *tls;
+
+    tls = redis->access.tls;
+
+    if (tls == NULL) {
+        value = cf->args->elts;
+
+        for (i = cf->args->nelts - 1; i > 1; i--) {
+            if (ngx_strncmp(value[i].data, "ssl_", 4) == 0) {
+                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                                   "\"%V\" in \"slidewin_redis\" directive "
+                                   "is for TLS, the URL must begin with "
+                                   "\"rediss\"", &value[i]);
+                return NGX_CONF_ERROR;
+            }
+        }
+
+        return NGX_CONF_OK;
+    }
+
+    if ((tls->cert.data == NULL) != (tls->key.data == NULL)) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"slidewin_redis\" has \"%s\" parameter but no "
+                           "\"%s\"", tls->key.data ? "ssl_key" : "ssl_cert",
+                           tls->key.data ? "ssl_cert" : "ssl_key");
+        return NGX_CONF_ERROR;
+    }
+
+    return ngx_http_slidewin_redis_tls_init(cf, tls) == NGX_OK
+           ? NGX_CONF_OK : NGX_CONF_ERROR;
+}
+
+
+static void
+ngx_http_slidewin_redis_set_scripts(ngx_http_slidewin_redis_t *redis)
+{
+    u_char       digest[SW_KEY_DIGEST], *p;
+    ngx_str_t   *script;
+    ngx_uint_t   i;
+
+    redis->access.scripts = ngx_http_slidewin_redis_scripts;
+    redis->access.nscripts = NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS;
+
+    for (i = 0; i < NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS; i++) {
+        script = &ngx_http_slidewin_redis_scripts[i];
+
+        ngx_http_slidewin_digest(digest, script->data, script->len);
+
+        p = ngx_cpymem(redis->evalsha[i], NGX_HTTP_SLIDEWIN_REDIS_EVALSHA,
+                       sizeof(NGX_HTTP_SLIDEWIN_REDIS_EVALSHA) - 1);
+        p = ngx_hex_dump(p, digest, SW_KEY_DIGEST);
+        *p++ = CR;
+        *p = LF;
+    }
+}
+
+
+/* a lease of another server, or of another prefix, is worth nothing here */
 
 static uint16_t
 ngx_http_slidewin_redis_origin(ngx_str_t *url, ngx_str_t *prefix)
@@ -403,7 +614,7 @@ ngx_http_slidewin_redis_origin(ngx_str_t *url, ngx_str_t *prefix)
 }
 
 
-/* terminated, as hiredis wants it */
+/* hiredis wants terminated strings */
 
 static ngx_int_t
 ngx_http_slidewin_redis_copy(ngx_conf_t *cf, ngx_str_t *dst, const char *data,

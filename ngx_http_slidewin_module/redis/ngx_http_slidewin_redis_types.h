@@ -92,17 +92,4 @@ struct ngx_http_slidewin_redis_s {
 };
 
 
-/* what the parameters of slidewin_redis set */
-
-typedef struct {
-    ngx_http_slidewin_store_t         *store;
-    ngx_http_slidewin_redis_t         *redis;
-} ngx_http_slidewin_redis_args_t;
-
-
-/* the first line of the file */
-char *ngx_http_slidewin_redis_password(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, ngx_str_t *password);
-
-
 #endif /* _NGX_HTTP_SLIDEWIN_REDIS_TYPES_H_INCLUDED_ */

@@ -6,7 +6,6 @@
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_redis_handshake.h"
 #include "ngx_http_slidewin_redis_sentinel.h"
-#include "ngx_http_slidewin_redis_types.h"
 
 
 /* a failover that no sentinel told of is noticed that much later */
@@ -92,9 +91,6 @@ static ngx_int_t ngx_http_slidewin_redis_sentinel_guards(ngx_conf_t *cf,
     ngx_http_slidewin_redis_sentinel_t *s, const sw_url_t *url);
 static ngx_int_t ngx_http_slidewin_redis_sentinel_question(ngx_conf_t *cf,
     ngx_http_slidewin_redis_sentinel_t *s);
-static ngx_http_slidewin_redis_sentinel_t *
-    ngx_http_slidewin_redis_sentinel_of(ngx_conf_t *cf, ngx_str_t *arg,
-    void *conf);
 
 
 static void
@@ -1047,75 +1043,4 @@ ngx_http_slidewin_redis_sentinel_question(ngx_conf_t *cf,
     s->question.len = p - s->question.data;
 
     return NGX_OK;
-}
-
-
-char *
-ngx_http_slidewin_redis_sentinel_user(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf)
-{
-    ngx_http_slidewin_redis_sentinel_t  *s;
-
-    s = ngx_http_slidewin_redis_sentinel_of(cf, arg, conf);
-    if (s == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    if (value->len == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid user \"%V\" in \"slidewin_redis\" "
-                           "directive, it must be a name", arg);
-        return NGX_CONF_ERROR;
-    }
-
-    s->user = *value;
-
-    return NGX_CONF_OK;
-}
-
-
-char *
-ngx_http_slidewin_redis_sentinel_password_file(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf)
-{
-    ngx_http_slidewin_redis_sentinel_t  *s;
-
-    s = ngx_http_slidewin_redis_sentinel_of(cf, arg, conf);
-    if (s == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    return ngx_http_slidewin_redis_password(cf, arg, value, &s->password);
-}
-
-
-static ngx_http_slidewin_redis_sentinel_t *
-ngx_http_slidewin_redis_sentinel_of(ngx_conf_t *cf, ngx_str_t *arg,
-    void *conf)
-{
-    ngx_http_slidewin_redis_args_t  *args = conf;
-
-    if (args->redis->sentinel == NULL) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid parameter \"%V\" in \"slidewin_redis\" "
-                           "directive, only redis[s]-sentinel:// has "
-                           "sentinels", arg);
-    }
-
-    return args->redis->sentinel;
-}
-
-
-char *
-ngx_http_slidewin_redis_sentinel_valid(ngx_conf_t *cf,
-    ngx_http_slidewin_redis_sentinel_t *s)
-{
-    if (s->user.len && s->password.len == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"slidewin_redis\" has \"sentinel_user\" but no "
-                           "\"sentinel_password_file\" parameter");
-        return NGX_CONF_ERROR;
-    }
-
-    return NGX_CONF_OK;
 }

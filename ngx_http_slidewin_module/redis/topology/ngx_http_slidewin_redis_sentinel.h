@@ -101,13 +101,5 @@ void ngx_http_slidewin_redis_sentinel_start(
 void ngx_http_slidewin_redis_sentinel_stop(
     ngx_http_slidewin_redis_sentinel_t *s);
 
-/* sentinel_user=, sentinel_password_file=, and whether they are complete */
-char *ngx_http_slidewin_redis_sentinel_user(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf);
-char *ngx_http_slidewin_redis_sentinel_password_file(ngx_conf_t *cf,
-    ngx_str_t *arg, ngx_str_t *value, void *conf);
-char *ngx_http_slidewin_redis_sentinel_valid(ngx_conf_t *cf,
-    ngx_http_slidewin_redis_sentinel_t *s);
-
 
 #endif /* _NGX_HTTP_SLIDEWIN_REDIS_SENTINEL_H_INCLUDED_ */

@@ -1,10 +1,8 @@
 
 #include <ngx_config.h>
 #include <ngx_core.h>
-#include <ngx_http.h>
 
 #include "ngx_http_slidewin_redis_tls.h"
-#include "ngx_http_slidewin_redis_types.h"
 
 #include <hiredis/hiredis_ssl.h>
 #include <openssl/err.h>
@@ -171,37 +169,17 @@ ngx_http_slidewin_redis_tls_reason(SSL *ssl, const char *error,
 }
 
 
-char *
+ngx_int_t
 ngx_http_slidewin_redis_tls_init(ngx_conf_t *cf,
-    ngx_http_slidewin_redis_tls_t *tls, ngx_uint_t on)
+    ngx_http_slidewin_redis_tls_t *tls)
 {
     ngx_int_t  rc;
-
-    if (!on) {
-        if (tls->given.len == 0) {
-            return NGX_CONF_OK;
-        }
-
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"%V\" in \"slidewin_redis\" directive is for "
-                           "TLS, the URL must begin with \"rediss\"",
-                           &tls->given);
-        return NGX_CONF_ERROR;
-    }
-
-    if ((tls->cert.data == NULL) != (tls->key.data == NULL)) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"slidewin_redis\" has \"%s\" parameter but no "
-                           "\"%s\"", tls->key.data ? "ssl_key" : "ssl_cert",
-                           tls->key.data ? "ssl_cert" : "ssl_key");
-        return NGX_CONF_ERROR;
-    }
 
     rc = ngx_http_slidewin_redis_tls_context(cf, tls);
 
     ERR_clear_error();
 
-    return rc == NGX_OK ? NGX_CONF_OK : NGX_CONF_ERROR;
+    return rc;
 }
 
 
@@ -340,85 +318,4 @@ ngx_http_slidewin_redis_tls_password(char *buf, int size, int rwflag,
     *locked = 1;
 
     return -1;
-}
-
-
-char *
-ngx_http_slidewin_redis_ssl_ca(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf)
-{
-    ngx_http_slidewin_redis_args_t  *args = conf;
-
-    args->redis->tls.given = *arg;
-    args->redis->tls.ca = *value;
-
-    return NGX_CONF_OK;
-}
-
-
-char *
-ngx_http_slidewin_redis_ssl_cert(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf)
-{
-    ngx_http_slidewin_redis_args_t  *args = conf;
-
-    args->redis->tls.given = *arg;
-    args->redis->tls.cert = *value;
-
-    return NGX_CONF_OK;
-}
-
-
-char *
-ngx_http_slidewin_redis_ssl_key(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf)
-{
-    ngx_http_slidewin_redis_args_t  *args = conf;
-
-    args->redis->tls.given = *arg;
-    args->redis->tls.key = *value;
-
-    return NGX_CONF_OK;
-}
-
-
-char *
-ngx_http_slidewin_redis_ssl_name(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf)
-{
-    ngx_http_slidewin_redis_args_t  *args = conf;
-
-    if (value->len == 0 || value->len > TLSEXT_MAXLEN_host_name) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid ssl_name \"%V\" in \"slidewin_redis\" "
-                           "directive, it must be a name or an address", arg);
-        return NGX_CONF_ERROR;
-    }
-
-    args->redis->tls.given = *arg;
-    args->redis->tls.name = *value;
-
-    return NGX_CONF_OK;
-}
-
-
-char *
-ngx_http_slidewin_redis_ssl_verify(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf)
-{
-    ngx_http_slidewin_redis_args_t  *args = conf;
-
-    if (ngx_strcmp(value->data, "off") == 0) {
-        args->redis->tls.unverified = 1;
-
-    } else if (ngx_strcmp(value->data, "on") != 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid ssl_verify \"%V\" in \"slidewin_redis\" "
-                           "directive, it must be \"on\" or \"off\"", arg);
-        return NGX_CONF_ERROR;
-    }
-
-    args->redis->tls.given = *arg;
-
-    return NGX_CONF_OK;
 }

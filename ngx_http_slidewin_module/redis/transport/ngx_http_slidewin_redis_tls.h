@@ -43,25 +43,13 @@ typedef struct {
     ngx_str_t    key;
     ngx_str_t    name;          /* in place of what a host is known by */
     ngx_uint_t   unverified;
-    ngx_str_t    given;         /* the last of the parameters */
     SSL_CTX     *ctx;
 } ngx_http_slidewin_redis_tls_t;
 
 
-char *ngx_http_slidewin_redis_ssl_ca(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf);
-char *ngx_http_slidewin_redis_ssl_cert(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf);
-char *ngx_http_slidewin_redis_ssl_key(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf);
-char *ngx_http_slidewin_redis_ssl_name(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf);
-char *ngx_http_slidewin_redis_ssl_verify(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf);
-
-/* when all parameters are set: reads the files, if it is on at all */
-char *ngx_http_slidewin_redis_tls_init(ngx_conf_t *cf,
-    ngx_http_slidewin_redis_tls_t *tls, ngx_uint_t on);
+/* reads the files; an error is logged */
+ngx_int_t ngx_http_slidewin_redis_tls_init(ngx_conf_t *cf,
+    ngx_http_slidewin_redis_tls_t *tls);
 
 /*
  * Begins on a connection to that address.  The result is the context's from
