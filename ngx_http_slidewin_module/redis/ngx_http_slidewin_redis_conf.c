@@ -8,6 +8,7 @@
 #include "ngx_http_slidewin_lua.h"
 #include "ngx_http_slidewin_param.h"
 #include "ngx_http_slidewin_redis_cluster.h"
+#include "ngx_http_slidewin_redis_handshake.h"
 #include "ngx_http_slidewin_redis_sentinel.h"
 #include "ngx_http_slidewin_redis_tls.h"
 #include "ngx_http_slidewin_redis_types.h"
@@ -158,6 +159,7 @@ ngx_http_slidewin_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd,
     redis->access.reply_max = NGX_HTTP_SLIDEWIN_REDIS_REPLY_MAX;
     redis->access.reply_memory = NGX_HTTP_SLIDEWIN_REDIS_REPLY_MEMORY;
     redis->access.reply_depth = NGX_HTTP_SLIDEWIN_REDIS_REPLY_DEPTH;
+    redis->access.handshake = ngx_http_slidewin_redis_handshake;
     redis->access.reply_elements = NGX_HTTP_SLIDEWIN_REDIS_REPLY_ELEMENTS;
 
     rv = ngx_http_slidewin_redis_url(cf, &value[1], redis);

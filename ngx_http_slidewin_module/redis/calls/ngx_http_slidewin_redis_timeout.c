@@ -4,6 +4,7 @@
 #include <ngx_event.h>
 
 #include "ngx_http_slidewin_clock.h"
+#include "ngx_http_slidewin_redis_conn_io.h"
 #include "ngx_http_slidewin_redis_timeout.h"
 
 

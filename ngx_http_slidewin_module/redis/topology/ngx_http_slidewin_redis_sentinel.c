@@ -4,7 +4,7 @@
 #include <ngx_http.h>
 
 #include "ngx_http_slidewin_clock.h"
-#include "ngx_http_slidewin_redis_handshake.h"
+#include "ngx_http_slidewin_redis_conn_io.h"
 #include "ngx_http_slidewin_redis_sentinel.h"
 
 
@@ -617,7 +617,7 @@ ngx_http_slidewin_redis_guard_named(ngx_http_slidewin_redis_guard_t *guard,
     port = ngx_http_slidewin_redis_sentinel_port(reply);
 
     if (port == NGX_ERROR) {
-        ngx_http_slidewin_redis_handshake_failed(&guard->conn, reply);
+        ngx_http_slidewin_redis_conn_drop_reply(&guard->conn, reply);
         return;
     }
 

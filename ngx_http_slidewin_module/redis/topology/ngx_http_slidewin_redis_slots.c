@@ -5,7 +5,7 @@
 
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_redis_call.h"
-#include "ngx_http_slidewin_redis_handshake.h"
+#include "ngx_http_slidewin_redis_conn_io.h"
 #include "ngx_http_slidewin_redis_node.h"
 #include "ngx_http_slidewin_redis_slots.h"
 #include "sw_parse.h"

@@ -1,13 +1,11 @@
 
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_redis_conn.h"
-#include "ngx_http_slidewin_redis_handshake.h"
 #include "sw_breaker.h"
 
 
 #define NGX_HTTP_SLIDEWIN_REDIS_KEEPALIVE     15          /* s */
 #define NGX_HTTP_SLIDEWIN_REDIS_IDLE_US       500000
-#define NGX_HTTP_SLIDEWIN_REDIS_ROOM          6144
 
 /* between attempts to connect; that of the first one is less than a timeout */
 #define NGX_HTTP_SLIDEWIN_REDIS_PAUSE_FIRST   25
@@ -31,8 +29,6 @@ static ngx_msec_t ngx_http_slidewin_redis_conn_pause(
 static void ngx_http_slidewin_redis_conn_retry(
     ngx_http_slidewin_redis_conn_t *c, ngx_msec_t pause);
 
-static void ngx_http_slidewin_redis_conn_make_room(redisContext *context,
-    size_t len);
 static void ngx_http_slidewin_redis_conn_restart(
     ngx_http_slidewin_redis_conn_t *c);
 static void ngx_http_slidewin_redis_conn_readable(
@@ -239,7 +235,7 @@ ngx_http_slidewin_redis_conn_connected(const redisAsyncContext *context,
 
     c->met = 1;
 
-    ngx_http_slidewin_redis_handshake(c);
+    c->access->handshake(c);
 }
 
 
@@ -473,176 +469,6 @@ ngx_http_slidewin_redis_conn_open(ngx_http_slidewin_redis_conn_t *c)
     return c->state == NGX_HTTP_SLIDEWIN_REDIS_READY && c->event.context
            && !(c->event.context->c.flags
                 & (REDIS_DISCONNECTING|REDIS_FREEING));
-}
-
-
-ngx_int_t
-ngx_http_slidewin_redis_conn_send(ngx_http_slidewin_redis_conn_t *c,
-    redisCallbackFn *callback, void *data, int argc, const char **argv,
-    const size_t *lens)
-{
-    if (c->event.context == NULL
-        || redisAsyncCommandArgv(c->event.context, callback, data, argc,
-                                 argv, lens)
-           != REDIS_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    c->pending++;
-
-    return NGX_OK;
-}
-
-
-ngx_int_t
-ngx_http_slidewin_redis_conn_write(ngx_http_slidewin_redis_conn_t *c,
-    redisCallbackFn *callback, void *data, ngx_str_t *text)
-{
-    if (c->event.context == NULL) {
-        return NGX_ERROR;
-    }
-
-    ngx_http_slidewin_redis_conn_make_room(&c->event.context->c, text->len);
-
-    if (redisAsyncFormattedCommand(c->event.context, callback, data,
-                                   (char *) text->data, text->len)
-        != REDIS_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    c->pending++;
-
-    return NGX_OK;
-}
-
-
-/*
- * hiredis has a way for those who listen, but it aborts on what it does not
- * understand.  Its way for those who monitor keeps the callback whatever comes.
- */
-
-ngx_int_t
-ngx_http_slidewin_redis_conn_listen(ngx_http_slidewin_redis_conn_t *c,
-    redisCallbackFn *callback, void *data, ngx_str_t *text)
-{
-    redisAsyncContext  *context;
-
-    context = c->event.context;
-
-    if (context == NULL || !(context->c.flags & REDIS_MONITORING)) {
-        if (ngx_http_slidewin_redis_conn_write(c, callback, data, text)
-            != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
-
-        c->event.context->c.flags |= REDIS_MONITORING;
-        return NGX_OK;
-    }
-
-    if (redisAppendFormattedCommand(&context->c, (char *) text->data,
-                                    text->len)
-        != REDIS_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    context->ev.addWrite(context->ev.data);
-
-    return NGX_OK;
-}
-
-
-/*
- * hiredis starts with nothing each time that all is sent: where one command
- * follows another, there will be more.
- */
-
-static void
-ngx_http_slidewin_redis_conn_make_room(redisContext *context, size_t len)
-{
-    sds  room;
-
-    if (sdslen(context->obuf) == 0 || sdsavail(context->obuf) >= len) {
-        return;
-    }
-
-    room = sdsMakeRoomFor(context->obuf, NGX_HTTP_SLIDEWIN_REDIS_ROOM);
-
-    if (room) {
-        context->obuf = room;
-    }
-}
-
-
-void
-ngx_http_slidewin_redis_conn_read(ngx_http_slidewin_redis_conn_t *c)
-{
-    int64_t  heard;
-
-    do {
-        c->emptied = ngx_http_slidewin_clock_us();
-
-        if (c->event.context == NULL
-            || !(c->event.context->c.flags & REDIS_CONNECTED))
-        {
-            return;
-        }
-
-        heard = c->heard;
-        ngx_http_slidewin_redis_event_receive(&c->event);
-
-    } while (c->heard != heard);
-}
-
-
-void
-ngx_http_slidewin_redis_conn_received(ngx_http_slidewin_redis_conn_t *c)
-{
-    redisReader  *reader;
-
-    if (c->state == NGX_HTTP_SLIDEWIN_REDIS_DOWN) {
-        return;
-    }
-
-    c->heard = c->read_at;
-    c->pending--;
-
-    if (c->pending) {
-        return;
-    }
-
-    reader = c->event.context->c.reader;
-
-    if (reader->pos < reader->len) {
-        ngx_http_slidewin_redis_conn_drop(c, "it said more than was asked");
-        return;
-    }
-
-    /* not here: who is answered may have to ask once more */
-
-    if (c->state == NGX_HTTP_SLIDEWIN_REDIS_MOVING) {
-        ngx_del_timer(&c->timer);
-        ngx_add_timer(&c->timer, 0);
-    }
-}
-
-
-ngx_uint_t
-ngx_http_slidewin_redis_conn_accept_reply(ngx_http_slidewin_redis_conn_t *c,
-    redisAsyncContext *context, redisReply *reply)
-{
-    if (reply == NULL || context != c->event.context
-        || c->state == NGX_HTTP_SLIDEWIN_REDIS_DOWN)
-    {
-        return 0;
-    }
-
-    ngx_http_slidewin_redis_conn_received(c);
-
-    return c->state != NGX_HTTP_SLIDEWIN_REDIS_DOWN;
 }
 
 

@@ -40,6 +40,10 @@ typedef struct {
     ngx_uint_t                        spared;      /* losses that are no news */
     unsigned                          sentinel:1;  /* it counts nothing */
     unsigned                          master:1;    /* no replica will do */
+
+    /* sent when connected; ends with conn_ready() or conn_drop() */
+    void                            (*handshake)(
+                                         ngx_http_slidewin_redis_conn_t *c);
 } ngx_http_slidewin_redis_access_t;
 
 
@@ -94,38 +98,6 @@ void ngx_http_slidewin_redis_conn_reconnect(ngx_http_slidewin_redis_conn_t *c);
 /* whether it may send now; hiredis may be about to end it */
 ngx_uint_t ngx_http_slidewin_redis_conn_open(
     ngx_http_slidewin_redis_conn_t *c);
-
-/*
- * Sends a command.  The callback is called once if NGX_OK was returned, never
- * if NGX_ERROR was; its reply is NULL if the connection is lost.
- */
-ngx_int_t ngx_http_slidewin_redis_conn_send(ngx_http_slidewin_redis_conn_t *c,
-    redisCallbackFn *callback, void *data, int argc, const char **argv,
-    const size_t *lens);
-
-/* the same with one that is written out already */
-ngx_int_t ngx_http_slidewin_redis_conn_write(
-    ngx_http_slidewin_redis_conn_t *c, redisCallbackFn *callback, void *data,
-    ngx_str_t *text);
-
-/*
- * The same with some that are written out: all that is said from then on, and
- * it may be more than was asked, is for the first callback.
- */
-ngx_int_t ngx_http_slidewin_redis_conn_listen(
-    ngx_http_slidewin_redis_conn_t *c, redisCallbackFn *callback, void *data,
-    ngx_str_t *text);
-
-/* reads all that has arrived, though no event has told of it yet */
-void ngx_http_slidewin_redis_conn_read(ngx_http_slidewin_redis_conn_t *c);
-
-/* every callback is to call this first: counts, finds what is too much */
-void ngx_http_slidewin_redis_conn_received(ngx_http_slidewin_redis_conn_t *c);
-
-/* whether the reply is of the connection there is now, and is one */
-ngx_uint_t ngx_http_slidewin_redis_conn_accept_reply(
-    ngx_http_slidewin_redis_conn_t *c, redisAsyncContext *context,
-    redisReply *reply);
 
 /* it has been greeted, and may be asked */
 void ngx_http_slidewin_redis_conn_ready(ngx_http_slidewin_redis_conn_t *c);

@@ -1,0 +1,161 @@
+
+#include "ngx_http_slidewin_clock.h"
+#include "ngx_http_slidewin_redis_clock.h"
+#include "ngx_http_slidewin_redis_conn_io.h"
+
+
+/* between readings: when the clock is known well enough, and when it is not */
+#define NGX_HTTP_SLIDEWIN_REDIS_CLOCK_US      1000000
+#define NGX_HTTP_SLIDEWIN_REDIS_CLOCK_SOON    100000
+
+/* an older reading, or one with a larger error, is not used */
+#define NGX_HTTP_SLIDEWIN_REDIS_CLOCK_AGE     2000000
+#define NGX_HTTP_SLIDEWIN_REDIS_CLOCK_ERROR   5000
+#define NGX_HTTP_SLIDEWIN_REDIS_CLOCK_SHARE   100         /* of a window */
+
+#define NGX_HTTP_SLIDEWIN_REDIS_DRIFT         10000       /* 100 ppm */
+
+
+static void ngx_http_slidewin_redis_clock_replied(redisAsyncContext *context,
+    void *reply, void *data);
+static int64_t ngx_http_slidewin_redis_clock_error(
+    ngx_http_slidewin_redis_conn_t *c, int64_t now);
+
+
+void
+ngx_http_slidewin_redis_clock_reset(ngx_http_slidewin_redis_conn_t *c)
+{
+    c->clock_asked = ngx_http_slidewin_clock_us();
+    c->clock_error = 0;
+}
+
+
+/*
+ * A server that is busy with a script or with loading answers TIME with an
+ * error: the clock is read later.
+ */
+
+static void
+ngx_http_slidewin_redis_clock_replied(redisAsyncContext *context, void *reply,
+    void *data)
+{
+    redisReply                      *r;
+    ngx_http_slidewin_redis_conn_t  *c;
+
+    c = data;
+    r = reply;
+
+    c->asking_clock = 0;
+
+    if (ngx_http_slidewin_redis_conn_accept_reply(c, context, r)
+        && ngx_http_slidewin_redis_clock_set(c, r) != NGX_OK
+        && r->type != REDIS_REPLY_ERROR)
+    {
+        ngx_http_slidewin_redis_conn_drop_reply(c, r);
+    }
+}
+
+
+/*
+ * The other clock was read between asking and hearing: the middle is wrong by
+ * half of that at most.  The first question goes behind a TLS handshake, and
+ * any may meet a server or a worker that stands still: its answer is then wide,
+ * and says so.  A later reading is taken if it is as good, or if the two cannot
+ * both be true because a clock was set.
+ */
+
+ngx_int_t
+ngx_http_slidewin_redis_clock_set(ngx_http_slidewin_redis_conn_t *c,
+    redisReply *reply)
+{
+    int64_t    now, theirs, offset, error, known;
+    ngx_int_t  sec, usec;
+
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2
+        || reply->element[0]->type != REDIS_REPLY_STRING
+        || reply->element[1]->type != REDIS_REPLY_STRING)
+    {
+        return NGX_ERROR;
+    }
+
+    sec = ngx_atoi((u_char *) reply->element[0]->str, reply->element[0]->len);
+    usec = ngx_atoi((u_char *) reply->element[1]->str,
+                    reply->element[1]->len);
+
+    if (sec == NGX_ERROR || usec == NGX_ERROR || usec > 999999
+        || sec < 1 || sec > NGX_MAX_INT32_VALUE * (ngx_int_t) 8)
+    {
+        return NGX_ERROR;
+    }
+
+    now = ngx_http_slidewin_clock_us();
+    theirs = (int64_t) sec * 1000000 + usec;
+    error = (now - c->clock_asked) / 2 + 1;
+    offset = theirs - (now + c->clock_asked) / 2;
+    known = ngx_http_slidewin_redis_clock_error(c, now);
+
+    if (known < 0 || error <= known
+        || offset - c->clock > error + known
+        || c->clock - offset > error + known)
+    {
+        c->clock = offset;
+        c->clock_error = error;
+        c->clock_read = now;
+    }
+
+    return NGX_OK;
+}
+
+
+/* how far off what is known may be, -1 if it is too old to say */
+
+static int64_t
+ngx_http_slidewin_redis_clock_error(ngx_http_slidewin_redis_conn_t *c,
+    int64_t now)
+{
+    int64_t  age;
+
+    age = now - c->clock_read;
+
+    if (c->clock_error == 0 || age > NGX_HTTP_SLIDEWIN_REDIS_CLOCK_AGE) {
+        return -1;
+    }
+
+    return c->clock_error + age / NGX_HTTP_SLIDEWIN_REDIS_DRIFT;
+}
+
+
+int64_t
+ngx_http_slidewin_redis_clock_now(ngx_http_slidewin_redis_conn_t *c,
+    int64_t now, int64_t window)
+{
+    int64_t      error, pause;
+    ngx_uint_t   known;
+    const char  *argv[1];
+
+    error = ngx_http_slidewin_redis_clock_error(c, now);
+    known = (error >= 0 && error <= NGX_HTTP_SLIDEWIN_REDIS_CLOCK_ERROR);
+
+    pause = known ? NGX_HTTP_SLIDEWIN_REDIS_CLOCK_US
+                  : NGX_HTTP_SLIDEWIN_REDIS_CLOCK_SOON;
+
+    if (!c->asking_clock && now - c->clock_asked >= pause) {
+        argv[0] = "TIME";
+
+        if (ngx_http_slidewin_redis_conn_send(
+                c, ngx_http_slidewin_redis_clock_replied, c, 1, argv, NULL)
+            == NGX_OK)
+        {
+            c->clock_asked = now;
+            c->asking_clock = 1;
+        }
+    }
+
+    if (!known
+        || error > window * 1000 / NGX_HTTP_SLIDEWIN_REDIS_CLOCK_SHARE)
+    {
+        return 0;
+    }
+
+    return (now + c->clock) / 1000;
+}
