@@ -135,9 +135,7 @@ ngx_http_slidewin_redis_cluster_node_dns(
     host->clcf = cluster->seeds->clcf;
 
     if (known) {
-        ngx_memcpy(host->addresses, known->addresses,
-                   sizeof(host->addresses));
-        host->naddresses = known->naddresses;
+        host->addresses = known->addresses;
     }
 
     return host;

@@ -1,155 +1,138 @@
 
-#include "ngx_http_slidewin_redis_conn.h"
 #include "ngx_http_slidewin_redis_dns.h"
 
 
 #define NGX_HTTP_SLIDEWIN_REDIS_LOOKUP_TIMEOUT  30000     /* as nginx's own */
 
-/* between lookups of a name in use, whatever its time to live */
+/* bounds of the pause between lookups, whatever the TTL of the answer */
 #define NGX_HTTP_SLIDEWIN_REDIS_LOOKUP_MIN      1000
 #define NGX_HTTP_SLIDEWIN_REDIS_LOOKUP_MAX      3600000
-
-/* between looks at an earlier address, half of it by chance */
-#define NGX_HTTP_SLIDEWIN_REDIS_SCOUT_PAUSE     5000
 
 
 static void ngx_http_slidewin_redis_dns_find(
     ngx_http_slidewin_redis_endpoint_t *endpoint,
     ngx_http_slidewin_redis_conn_t *c);
 static ngx_uint_t ngx_http_slidewin_redis_dns_leave(
-    ngx_http_slidewin_redis_endpoint_t *endpoint, ngx_uint_t vain);
+    ngx_http_slidewin_redis_endpoint_t *endpoint, ngx_uint_t failed);
 static void ngx_http_slidewin_redis_dns_answer(
-    ngx_http_slidewin_redis_dns_t *host);
+    ngx_http_slidewin_redis_dns_t *dns);
 static void ngx_http_slidewin_redis_dns_timer(ngx_event_t *ev);
-static void ngx_http_slidewin_redis_dns_look_up(
-    ngx_http_slidewin_redis_dns_t *host);
-static void ngx_http_slidewin_redis_dns_looked_up(ngx_resolver_ctx_t *ctx);
-static void ngx_http_slidewin_redis_dns_take(
-    ngx_http_slidewin_redis_dns_t *host, ngx_resolver_ctx_t *ctx);
-static ngx_uint_t ngx_http_slidewin_redis_dns_index(
-    ngx_http_slidewin_redis_dns_t *host,
-    const ngx_http_slidewin_redis_ip_t *ip);
-static void ngx_http_slidewin_redis_dns_add(
-    ngx_http_slidewin_redis_dns_t *host, struct sockaddr *sockaddr,
-    socklen_t socklen);
-static int ngx_http_slidewin_redis_dns_order(
-    const ngx_http_slidewin_redis_ip_t *one,
-    const ngx_http_slidewin_redis_ip_t *two);
-
-static void ngx_http_slidewin_redis_scout_wait(
-    ngx_http_slidewin_redis_dns_t *host);
-static void ngx_http_slidewin_redis_scout_start(ngx_event_t *ev);
-static void ngx_http_slidewin_redis_scout_find(
-    ngx_http_slidewin_redis_endpoint_t *endpoint,
-    ngx_http_slidewin_redis_conn_t *c);
-static ngx_uint_t ngx_http_slidewin_redis_scout_leave(
-    ngx_http_slidewin_redis_endpoint_t *endpoint, ngx_uint_t vain);
-static void ngx_http_slidewin_redis_scout_ready(
-    ngx_http_slidewin_redis_conn_t *c);
-static void ngx_http_slidewin_redis_scout_down(
-    ngx_http_slidewin_redis_conn_t *c);
-static void ngx_http_slidewin_redis_scout_stop(
-    ngx_http_slidewin_redis_dns_t *host);
-
+static void ngx_http_slidewin_redis_dns_lookup(
+    ngx_http_slidewin_redis_dns_t *dns);
+static void ngx_http_slidewin_redis_dns_resolved(ngx_resolver_ctx_t *ctx);
+static void ngx_http_slidewin_redis_dns_update(
+    ngx_http_slidewin_redis_dns_t *dns, ngx_resolver_ctx_t *ctx);
 static ngx_int_t ngx_http_slidewin_redis_dns_name(ngx_pool_t *pool,
-    ngx_http_slidewin_redis_dns_t *host);
+    ngx_http_slidewin_redis_dns_t *dns);
 static void ngx_http_slidewin_redis_dns_resolve(ngx_conf_t *cf,
-    ngx_http_slidewin_redis_dns_t *host);
+    ngx_http_slidewin_redis_dns_t *dns);
 
 
 /*
- * What is known of a name is used while it is looked up again: if that says
- * something else the connection moves, and if it says nothing nobody has
- * waited for it.
+ * The known addresses are used while the name is looked up again, so that no
+ * connection waits for a resolver that does not answer.  If the answer has
+ * other addresses, the connection moves.
  */
 
 static void
 ngx_http_slidewin_redis_dns_find(ngx_http_slidewin_redis_endpoint_t *endpoint,
     ngx_http_slidewin_redis_conn_t *c)
 {
-    ngx_http_slidewin_redis_dns_t  *host;
+    ngx_http_slidewin_redis_dns_t  *dns;
 
-    host = (ngx_http_slidewin_redis_dns_t *) endpoint;
+    dns = (ngx_http_slidewin_redis_dns_t *) endpoint;
 
-    host->timer.handler = ngx_http_slidewin_redis_dns_timer;
-    host->timer.data = host;
-    host->timer.log = ngx_cycle->log;
-    host->timer.cancelable = 1;
+    dns->timer.handler = ngx_http_slidewin_redis_dns_timer;
+    dns->timer.data = dns;
+    dns->timer.log = ngx_cycle->log;
+    dns->timer.cancelable = 1;
 
-    host->conn = c;
-    host->waiting = 1;
+    dns->failback.used = c;
+    dns->failback.addresses = &dns->addresses;
+    dns->failback.used_ip = &dns->used_ip;
+    dns->failback.host = (char *) dns->host.data;
+    dns->failback.port = dns->port;
 
-    if (!host->literal) {
-        ngx_http_slidewin_redis_dns_look_up(host);
+    dns->conn = c;
+    dns->waiting = 1;
+
+    if (!dns->literal) {
+        ngx_http_slidewin_redis_dns_lookup(dns);
     }
 
-    if (host->waiting && (host->naddresses || host->lookup == NULL)) {
-        ngx_http_slidewin_redis_dns_answer(host);
+    if (dns->waiting && (dns->addresses.n || dns->lookup == NULL)) {
+        ngx_http_slidewin_redis_dns_answer(dns);
     }
 }
 
 
-/* a name is begun with its first address, and is dead when it has no other */
+/*
+ * After a failure the next address is tried, after the last one none; a new
+ * series begins with the first.
+ */
 
 static ngx_uint_t
 ngx_http_slidewin_redis_dns_leave(ngx_http_slidewin_redis_endpoint_t *endpoint,
-    ngx_uint_t vain)
+    ngx_uint_t failed)
 {
-    ngx_http_slidewin_redis_dns_t  *host;
+    ngx_http_slidewin_redis_dns_t  *dns;
 
-    host = (ngx_http_slidewin_redis_dns_t *) endpoint;
+    dns = (ngx_http_slidewin_redis_dns_t *) endpoint;
 
-    host->conn = NULL;
-    host->waiting = 0;
-    host->turn = vain ? host->turn + 1 : 0;
+    dns->conn = NULL;
+    dns->waiting = 0;
+    dns->next = failed ? dns->next + 1 : 0;
 
-    ngx_http_slidewin_redis_scout_stop(host);
-
-    if (host->timer.timer_set) {
-        ngx_del_timer(&host->timer);
+    if (ngx_http_slidewin_redis_failback_stop(&dns->failback)) {
+        dns->next = ngx_http_slidewin_redis_addresses_index(&dns->addresses,
+                                                            &dns->failback.ip);
     }
 
-    /* a lookup goes on: what it says is for the next connection */
-
-    if (host->literal || host->turn >= host->naddresses) {
-        host->turn = 0;
+    if (dns->timer.timer_set) {
+        ngx_del_timer(&dns->timer);
     }
 
-    return host->turn != 0;
+    /* a lookup goes on: its answer is for the next connection */
+
+    if (dns->literal || dns->next >= dns->addresses.n) {
+        dns->next = 0;
+    }
+
+    return dns->next != 0;
 }
 
 
 static void
-ngx_http_slidewin_redis_dns_answer(ngx_http_slidewin_redis_dns_t *host)
+ngx_http_slidewin_redis_dns_answer(ngx_http_slidewin_redis_dns_t *dns)
 {
     u_char                              reason[128];
     ngx_http_slidewin_redis_conn_t     *c;
     ngx_http_slidewin_redis_address_t   address;
 
-    c = host->conn;
-    host->waiting = 0;
+    c = dns->conn;
+    dns->waiting = 0;
 
-    address.host = (char *) host->host.data;
-    address.port = host->port;
-    address.name = (char *) host->host.data;
+    address.host = (char *) dns->host.data;
+    address.port = dns->port;
+    address.name = (char *) dns->host.data;
 
-    if (!host->literal) {
+    if (!dns->literal) {
 
-        if (host->naddresses == 0) {
+        if (dns->addresses.n == 0) {
             (void) ngx_sprintf(reason, "its name was not resolved%s%s%Z",
-                               host->error ? ": " : "",
-                               host->error ? ngx_resolver_strerror(host->error)
-                                           : "");
+                               dns->error ? ": " : "",
+                               dns->error ? ngx_resolver_strerror(dns->error)
+                                          : "");
             ngx_http_slidewin_redis_conn_resolve_failed(c, (char *) reason);
             return;
         }
 
-        host->turn %= host->naddresses;
-        host->used = host->addresses[host->turn];
+        dns->next %= dns->addresses.n;
+        dns->used_ip = dns->addresses.ips[dns->next];
 
-        address.host = (char *) host->used.text;
+        address.host = (char *) dns->used_ip.text;
 
-        ngx_http_slidewin_redis_scout_wait(host);
+        ngx_http_slidewin_redis_failback_wait(&dns->failback);
     }
 
     ngx_http_slidewin_redis_conn_connect_to(c, &address);
@@ -159,21 +142,21 @@ ngx_http_slidewin_redis_dns_answer(ngx_http_slidewin_redis_dns_t *host)
 static void
 ngx_http_slidewin_redis_dns_timer(ngx_event_t *ev)
 {
-    ngx_http_slidewin_redis_dns_look_up(ev->data);
+    ngx_http_slidewin_redis_dns_lookup(ev->data);
 }
 
 
-/* without a resolver a name has the addresses of the start */
+/* without a resolver a name keeps the addresses it had at start */
 
 static void
-ngx_http_slidewin_redis_dns_look_up(ngx_http_slidewin_redis_dns_t *host)
+ngx_http_slidewin_redis_dns_lookup(ngx_http_slidewin_redis_dns_t *dns)
 {
     ngx_resolver_ctx_t        *ctx;
     ngx_http_core_loc_conf_t  *clcf;
 
-    clcf = host->clcf;
+    clcf = dns->clcf;
 
-    if (host->lookup || clcf->resolver == NULL) {
+    if (dns->lookup || clcf->resolver == NULL) {
         return;
     }
 
@@ -187,392 +170,141 @@ ngx_http_slidewin_redis_dns_look_up(ngx_http_slidewin_redis_dns_t *host)
         goto failed;
     }
 
-    ctx->name = host->host;
-    ctx->handler = ngx_http_slidewin_redis_dns_looked_up;
-    ctx->data = host;
+    ctx->name = dns->host;
+    ctx->handler = ngx_http_slidewin_redis_dns_resolved;
+    ctx->data = dns;
     ctx->timeout = (clcf->resolver_timeout == NGX_CONF_UNSET_MSEC)
                    ? NGX_HTTP_SLIDEWIN_REDIS_LOOKUP_TIMEOUT
                    : clcf->resolver_timeout;
     ctx->cancelable = 1;
 
-    host->lookup = ctx;
+    dns->lookup = ctx;
 
-    /* it may answer at once, and has freed what it was given if it fails */
+    /*
+     * ngx_resolve_name() may call the handler before it returns, and has freed
+     * ctx if it fails
+     */
 
     if (ngx_resolve_name(ctx) == NGX_OK) {
         return;
     }
 
-    host->lookup = NULL;
+    dns->lookup = NULL;
 
 failed:
 
-    ngx_add_timer(&host->timer, NGX_HTTP_SLIDEWIN_REDIS_LOOKUP_MIN);
+    ngx_add_timer(&dns->timer, NGX_HTTP_SLIDEWIN_REDIS_LOOKUP_MIN);
 }
 
 
 static void
-ngx_http_slidewin_redis_dns_looked_up(ngx_resolver_ctx_t *ctx)
+ngx_http_slidewin_redis_dns_resolved(ngx_resolver_ctx_t *ctx)
 {
     int64_t                         pause;
-    ngx_http_slidewin_redis_dns_t  *host;
+    ngx_http_slidewin_redis_dns_t  *dns;
 
-    host = ctx->data;
+    dns = ctx->data;
 
-    ngx_http_slidewin_redis_dns_take(host, ctx);
+    ngx_http_slidewin_redis_dns_update(dns, ctx);
 
     pause = ((int64_t) ctx->valid - ngx_time() + 1) * 1000;
     pause = ngx_max(pause, NGX_HTTP_SLIDEWIN_REDIS_LOOKUP_MIN);
     pause = ngx_min(pause, NGX_HTTP_SLIDEWIN_REDIS_LOOKUP_MAX);
 
     ngx_resolve_name_done(ctx);
-    host->lookup = NULL;
+    dns->lookup = NULL;
 
-    if (host->conn == NULL) {
+    if (dns->conn == NULL) {
         return;
     }
 
-    ngx_add_timer(&host->timer, (ngx_msec_t) pause);
+    ngx_add_timer(&dns->timer, (ngx_msec_t) pause);
 
-    if (host->waiting) {
-        ngx_http_slidewin_redis_dns_answer(host);
+    if (dns->waiting) {
+        ngx_http_slidewin_redis_dns_answer(dns);
         return;
     }
 
-    if (ngx_http_slidewin_redis_dns_index(host, &host->used)
-        == host->naddresses)
+    if (ngx_http_slidewin_redis_addresses_index(&dns->addresses,
+                                                &dns->used_ip)
+        == dns->addresses.n)
     {
         ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                       "slidewin redis %V is no longer at %s",
-                      &host->endpoint.name, host->used.text);
-        ngx_http_slidewin_redis_conn_reconnect(host->conn);
+                      &dns->endpoint.name, dns->used_ip.text);
+        ngx_http_slidewin_redis_conn_reconnect(dns->conn);
         return;
     }
 
-    ngx_http_slidewin_redis_scout_wait(host);
+    ngx_http_slidewin_redis_failback_wait(&dns->failback);
 }
 
 
-/*
- * What nobody knows any more may still be there: its last addresses are kept.
- */
+/* a name that is not resolved any more keeps its last addresses */
 
 static void
-ngx_http_slidewin_redis_dns_take(ngx_http_slidewin_redis_dns_t *host,
+ngx_http_slidewin_redis_dns_update(ngx_http_slidewin_redis_dns_t *dns,
     ngx_resolver_ctx_t *ctx)
 {
     ngx_uint_t  i;
 
     if (ctx->state != NGX_OK) {
 
-        if (host->error == NGX_OK && host->naddresses) {
+        if (dns->error == NGX_OK && dns->addresses.n) {
             ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
                           "slidewin redis %V is where it was last, its name "
-                          "was not resolved: %s", &host->endpoint.name,
+                          "was not resolved: %s", &dns->endpoint.name,
                           ngx_resolver_strerror(ctx->state));
         }
 
-        host->error = ctx->state;
+        dns->error = ctx->state;
         return;
     }
 
-    host->error = NGX_OK;
-    host->naddresses = 0;
+    dns->error = NGX_OK;
+    dns->addresses.n = 0;
 
     for (i = 0; i < ctx->naddrs; i++) {
-        ngx_http_slidewin_redis_dns_add(host, ctx->addrs[i].sockaddr,
-                                        ctx->addrs[i].socklen);
-    }
-}
-
-
-/*
- * In one order, however they were told, so that all edges begin with the same
- * and count in the same Redis.
- */
-
-static void
-ngx_http_slidewin_redis_dns_add(ngx_http_slidewin_redis_dns_t *host,
-    struct sockaddr *sockaddr, socklen_t socklen)
-{
-    size_t                         len;
-    ngx_uint_t                     i, n;
-    struct sockaddr_in            *sin;
-    ngx_http_slidewin_redis_ip_t   ip;
-#if (NGX_HAVE_INET6)
-    struct sockaddr_in6           *sin6;
-#endif
-
-    ngx_memzero(&ip, sizeof(ngx_http_slidewin_redis_ip_t));
-
-    switch (sockaddr->sa_family) {
-
-#if (NGX_HAVE_INET6)
-    case AF_INET6:
-        sin6 = (struct sockaddr_in6 *) sockaddr;
-        ip.version = 6;
-        ngx_memcpy(ip.bytes, &sin6->sin6_addr, 16);
-        break;
-#endif
-
-    default: /* AF_INET */
-        sin = (struct sockaddr_in *) sockaddr;
-        ip.version = 4;
-        ngx_memcpy(ip.bytes, &sin->sin_addr, 4);
-        break;
-    }
-
-    len = ngx_sock_ntop(sockaddr, socklen, ip.text, NGX_INET6_ADDRSTRLEN, 0);
-    ip.text[len] = '\0';
-
-    if (ngx_http_slidewin_redis_dns_index(host, &ip) < host->naddresses) {
-        return;
-    }
-
-    n = host->naddresses;
-
-    if (n < NGX_HTTP_SLIDEWIN_REDIS_ADDRESSES_MAX) {
-        host->naddresses++;
-
-    } else if (ngx_http_slidewin_redis_dns_order(&ip, &host->addresses[--n])
-               > 0)
-    {
-        return;
-    }
-
-    for (i = n;
-         i && ngx_http_slidewin_redis_dns_order(&ip, &host->addresses[i - 1])
-              < 0;
-         i--)
-    {
-        host->addresses[i] = host->addresses[i - 1];
-    }
-
-    host->addresses[i] = ip;
-}
-
-
-static int
-ngx_http_slidewin_redis_dns_order(const ngx_http_slidewin_redis_ip_t *one,
-    const ngx_http_slidewin_redis_ip_t *two)
-{
-    return one->version != two->version
-           ? one->version - two->version
-           : ngx_memcmp(one->bytes, two->bytes, sizeof(one->bytes));
-}
-
-
-/* the number of addresses if it is none of them */
-
-static ngx_uint_t
-ngx_http_slidewin_redis_dns_index(ngx_http_slidewin_redis_dns_t *host,
-    const ngx_http_slidewin_redis_ip_t *ip)
-{
-    ngx_uint_t  i;
-
-    for (i = 0; i < host->naddresses; i++) {
-        if (ngx_http_slidewin_redis_dns_order(&host->addresses[i], ip) == 0) {
-            break;
-        }
-    }
-
-    return i;
-}
-
-
-/*
- * Edges that are at different addresses of a name count in different Redis:
- * one that is not at the first goes back as soon as that has greeted it.  The
- * connection in use is not disturbed before, and sentinels count nothing.
- */
-
-static void
-ngx_http_slidewin_redis_scout_wait(ngx_http_slidewin_redis_dns_t *host)
-{
-    ngx_event_t  *timer;
-
-    timer = &host->scout.timer;
-
-    if (timer->timer_set || host->conn->access->sentinel
-        || ngx_http_slidewin_redis_dns_index(host, &host->used) == 0)
-    {
-        return;
-    }
-
-    timer->handler = ngx_http_slidewin_redis_scout_start;
-    timer->data = host;
-    timer->log = ngx_cycle->log;
-    timer->cancelable = 1;
-
-    ngx_add_timer(timer, NGX_HTTP_SLIDEWIN_REDIS_SCOUT_PAUSE / 2
-                         + (ngx_msec_t) ngx_random()
-                           % (NGX_HTTP_SLIDEWIN_REDIS_SCOUT_PAUSE / 2));
-}
-
-
-/* the earlier addresses in turn */
-
-static void
-ngx_http_slidewin_redis_scout_start(ngx_event_t *ev)
-{
-    ngx_uint_t                        i, used;
-    ngx_http_slidewin_redis_dns_t    *host;
-    ngx_http_slidewin_redis_scout_t  *scout;
-
-    host = ev->data;
-    scout = &host->scout;
-
-    used = ngx_http_slidewin_redis_dns_index(host, &host->used);
-
-    if (used == 0 || host->conn->state != NGX_HTTP_SLIDEWIN_REDIS_READY) {
-        ngx_http_slidewin_redis_scout_wait(host);
-        return;
-    }
-
-    i = ngx_http_slidewin_redis_dns_index(host, &scout->ip) + 1;
-
-    scout->ip = host->addresses[i < used ? i : 0];
-    scout->host = host;
-
-    scout->endpoint.name = host->endpoint.name;
-    scout->endpoint.find = ngx_http_slidewin_redis_scout_find;
-    scout->endpoint.leave = ngx_http_slidewin_redis_scout_leave;
-
-    scout->access = *host->conn->access;
-    scout->access.nscripts = 0;
-    scout->access.spared = NGX_MAX_UINT32_VALUE;
-
-    ngx_http_slidewin_redis_tls_forget(&scout->conn.session);
-    ngx_memzero(&scout->conn, sizeof(ngx_http_slidewin_redis_conn_t));
-
-    scout->conn.endpoint = &scout->endpoint;
-    scout->conn.access = &scout->access;
-    scout->conn.ready = ngx_http_slidewin_redis_scout_ready;
-    scout->conn.down = ngx_http_slidewin_redis_scout_down;
-    scout->conn.data = scout;
-
-    ngx_http_slidewin_redis_conn_start(&scout->conn);
-}
-
-
-static void
-ngx_http_slidewin_redis_scout_find(ngx_http_slidewin_redis_endpoint_t *endpoint,
-    ngx_http_slidewin_redis_conn_t *c)
-{
-    ngx_http_slidewin_redis_scout_t    *scout;
-    ngx_http_slidewin_redis_address_t   address;
-
-    scout = (ngx_http_slidewin_redis_scout_t *) endpoint;
-
-    address.host = (char *) scout->ip.text;
-    address.port = scout->host->port;
-    address.name = (char *) scout->host->host.data;
-
-    ngx_http_slidewin_redis_conn_connect_to(c, &address);
-}
-
-
-static ngx_uint_t
-ngx_http_slidewin_redis_scout_leave(ngx_http_slidewin_redis_endpoint_t *endpoint,
-    ngx_uint_t vain)
-{
-    return 0;
-}
-
-
-static void
-ngx_http_slidewin_redis_scout_ready(ngx_http_slidewin_redis_conn_t *c)
-{
-    ngx_http_slidewin_redis_dns_t    *host;
-    ngx_http_slidewin_redis_scout_t  *scout;
-
-    scout = c->data;
-    host = scout->host;
-
-    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
-                  "slidewin redis %V goes back from %s to %s",
-                  &host->endpoint.name, host->used.text, scout->ip.text);
-
-    /* not this connection: what is said there is of the one in use */
-
-    ngx_http_slidewin_redis_conn_reconnect(host->conn);
-}
-
-
-/* what it was about is known: it is not made again */
-
-static void
-ngx_http_slidewin_redis_scout_down(ngx_http_slidewin_redis_conn_t *c)
-{
-    ngx_http_slidewin_redis_scout_t  *scout;
-
-    scout = c->data;
-
-    if (c->timer.timer_set) {
-        ngx_del_timer(&c->timer);
-    }
-
-    ngx_http_slidewin_redis_scout_wait(scout->host);
-}
-
-
-static void
-ngx_http_slidewin_redis_scout_stop(ngx_http_slidewin_redis_dns_t *host)
-{
-    ngx_http_slidewin_redis_scout_t  *scout;
-
-    scout = &host->scout;
-
-    if (scout->timer.timer_set) {
-        ngx_del_timer(&scout->timer);
-    }
-
-    /* what has just let it in is where the next connection goes */
-
-    if (scout->conn.state == NGX_HTTP_SLIDEWIN_REDIS_READY) {
-        host->turn = ngx_http_slidewin_redis_dns_index(host, &scout->ip);
-    }
-
-    if (scout->conn.endpoint) {
-        ngx_http_slidewin_redis_conn_stop(&scout->conn);
-        scout->conn.endpoint = NULL;
+        ngx_http_slidewin_redis_addresses_add(&dns->addresses,
+                                              ctx->addrs[i].sockaddr,
+                                              ctx->addrs[i].socklen);
     }
 }
 
 
 void
-ngx_http_slidewin_redis_dns_set_name(ngx_http_slidewin_redis_dns_t *host,
+ngx_http_slidewin_redis_dns_set_name(ngx_http_slidewin_redis_dns_t *dns,
     ngx_str_t *name, ngx_uint_t port)
 {
-    ngx_http_slidewin_redis_dns_forget(host);
+    ngx_http_slidewin_redis_dns_forget(dns);
 
-    host->host = *name;
-    host->port = port;
-    host->naddresses = 0;
-    host->error = NGX_OK;
-    host->endpoint.find = ngx_http_slidewin_redis_dns_find;
-    host->endpoint.leave = ngx_http_slidewin_redis_dns_leave;
+    dns->host = *name;
+    dns->port = port;
+    dns->addresses.n = 0;
+    dns->error = NGX_OK;
+    dns->endpoint.find = ngx_http_slidewin_redis_dns_find;
+    dns->endpoint.leave = ngx_http_slidewin_redis_dns_leave;
 
-    /* a path, or an address of IPv6, or one of IPv4 */
+    /* a path, an IPv6 address, an IPv4 address */
 
-    host->literal = (port == 0 || ngx_strchr(name->data, ':') != NULL
-                     || ngx_inet_addr(name->data, name->len) != INADDR_NONE);
+    dns->literal = (port == 0 || ngx_strchr(name->data, ':') != NULL
+                    || ngx_inet_addr(name->data, name->len) != INADDR_NONE);
 }
 
 
 void
-ngx_http_slidewin_redis_dns_forget(ngx_http_slidewin_redis_dns_t *host)
+ngx_http_slidewin_redis_dns_forget(ngx_http_slidewin_redis_dns_t *dns)
 {
-    if (host->lookup) {
-        ngx_resolve_name_done(host->lookup);
-        host->lookup = NULL;
+    if (dns->lookup) {
+        ngx_resolve_name_done(dns->lookup);
+        dns->lookup = NULL;
     }
 }
 
 
 ngx_int_t
 ngx_http_slidewin_redis_dns_make(ngx_pool_t *pool,
-    ngx_http_slidewin_redis_dns_t *host, const char *name, size_t len,
+    ngx_http_slidewin_redis_dns_t *dns, const char *name, size_t len,
     ngx_uint_t port)
 {
     ngx_str_t  copy;
@@ -585,27 +317,27 @@ ngx_http_slidewin_redis_dns_make(ngx_pool_t *pool,
 
     (void) ngx_cpystrn(copy.data, (u_char *) name, len + 1);
 
-    ngx_http_slidewin_redis_dns_set_name(host, &copy, port);
+    ngx_http_slidewin_redis_dns_set_name(dns, &copy, port);
 
-    return ngx_http_slidewin_redis_dns_name(pool, host);
+    return ngx_http_slidewin_redis_dns_name(pool, dns);
 }
 
 
 ngx_int_t
 ngx_http_slidewin_redis_dns_init(ngx_conf_t *cf,
-    ngx_http_slidewin_redis_dns_t *host, const char *name, size_t len,
+    ngx_http_slidewin_redis_dns_t *dns, const char *name, size_t len,
     ngx_uint_t port)
 {
-    host->clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+    dns->clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 
-    if (ngx_http_slidewin_redis_dns_make(cf->pool, host, name, len, port)
+    if (ngx_http_slidewin_redis_dns_make(cf->pool, dns, name, len, port)
         != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    if (!host->literal) {
-        ngx_http_slidewin_redis_dns_resolve(cf, host);
+    if (!dns->literal) {
+        ngx_http_slidewin_redis_dns_resolve(cf, dns);
     }
 
     return NGX_OK;
@@ -614,27 +346,27 @@ ngx_http_slidewin_redis_dns_init(ngx_conf_t *cf,
 
 static ngx_int_t
 ngx_http_slidewin_redis_dns_name(ngx_pool_t *pool,
-    ngx_http_slidewin_redis_dns_t *host)
+    ngx_http_slidewin_redis_dns_t *dns)
 {
     u_char     *p;
     ngx_str_t  *name;
 
-    name = &host->endpoint.name;
+    name = &dns->endpoint.name;
 
     name->data = ngx_pnalloc(pool,
-                             sizeof("\"unix:[]:65535\"") + host->host.len);
+                             sizeof("\"unix:[]:65535\"") + dns->host.len);
     if (name->data == NULL) {
         return NGX_ERROR;
     }
 
-    if (host->port == 0) {
-        p = ngx_sprintf(name->data, "\"unix:%V\"", &host->host);
+    if (dns->port == 0) {
+        p = ngx_sprintf(name->data, "\"unix:%V\"", &dns->host);
 
-    } else if (ngx_strchr(host->host.data, ':')) {
-        p = ngx_sprintf(name->data, "\"[%V]:%ui\"", &host->host, host->port);
+    } else if (ngx_strchr(dns->host.data, ':')) {
+        p = ngx_sprintf(name->data, "\"[%V]:%ui\"", &dns->host, dns->port);
 
     } else {
-        p = ngx_sprintf(name->data, "\"%V:%ui\"", &host->host, host->port);
+        p = ngx_sprintf(name->data, "\"%V:%ui\"", &dns->host, dns->port);
     }
 
     name->len = p - name->data;
@@ -643,31 +375,32 @@ ngx_http_slidewin_redis_dns_name(ngx_pool_t *pool,
 }
 
 
-/* this may block, which is why at run time the resolver is asked */
+/* ngx_parse_url() may block: a worker asks nginx's resolver instead */
 
 static void
 ngx_http_slidewin_redis_dns_resolve(ngx_conf_t *cf,
-    ngx_http_slidewin_redis_dns_t *host)
+    ngx_http_slidewin_redis_dns_t *dns)
 {
     ngx_url_t   u;
     ngx_uint_t  i;
 
     ngx_memzero(&u, sizeof(ngx_url_t));
 
-    u.url = host->host;
-    u.default_port = (in_port_t) host->port;
+    u.url = dns->host;
+    u.default_port = (in_port_t) dns->port;
 
     if (ngx_parse_url(cf->pool, &u) != NGX_OK || u.naddrs == 0) {
         ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
                            "%s in slidewin_redis %V, its policies go by "
                            "their \"on_error\"",
                            u.err ? u.err : "host not found",
-                           &host->endpoint.name);
+                           &dns->endpoint.name);
         return;
     }
 
     for (i = 0; i < u.naddrs; i++) {
-        ngx_http_slidewin_redis_dns_add(host, u.addrs[i].sockaddr,
-                                        u.addrs[i].socklen);
+        ngx_http_slidewin_redis_addresses_add(&dns->addresses,
+                                              u.addrs[i].sockaddr,
+                                              u.addrs[i].socklen);
     }
 }
