@@ -59,7 +59,7 @@ ngx_http_slidewin_redis_conn_write(ngx_http_slidewin_redis_conn_t *c,
  */
 
 ngx_int_t
-ngx_http_slidewin_redis_conn_listen(ngx_http_slidewin_redis_conn_t *c,
+ngx_http_slidewin_redis_conn_subscribe(ngx_http_slidewin_redis_conn_t *c,
     redisCallbackFn *callback, void *data, ngx_str_t *text)
 {
     redisAsyncContext  *context;

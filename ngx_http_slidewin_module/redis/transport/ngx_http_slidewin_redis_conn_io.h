@@ -28,7 +28,7 @@ ngx_int_t ngx_http_slidewin_redis_conn_write(
  * The same with some that are written out: all that is said from then on, and
  * it may be more than was asked, is for the first callback.
  */
-ngx_int_t ngx_http_slidewin_redis_conn_listen(
+ngx_int_t ngx_http_slidewin_redis_conn_subscribe(
     ngx_http_slidewin_redis_conn_t *c, redisCallbackFn *callback, void *data,
     ngx_str_t *text);
 
