@@ -127,7 +127,7 @@ ngx_http_slidewin_redis_timeouts_expired(ngx_event_t *ev)
 
         c = &rcall->node->conn;
 
-        if (c->emptied < rcall->due) {
+        if (c->drained_at < rcall->due) {
             ngx_http_slidewin_redis_conn_read(c);
             continue;
         }

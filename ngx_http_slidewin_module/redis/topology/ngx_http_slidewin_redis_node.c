@@ -23,7 +23,8 @@ static void ngx_http_slidewin_redis_node_down(
 
 void
 ngx_http_slidewin_redis_node_start(ngx_http_slidewin_redis_node_t *node,
-    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_redis_endpoint_t *endpoint)
+    ngx_http_slidewin_redis_t *redis,
+    ngx_http_slidewin_redis_endpoint_t *endpoint)
 {
     ngx_queue_init(&node->waiting);
 
@@ -76,7 +77,7 @@ ngx_http_slidewin_redis_node_may_send(ngx_http_slidewin_redis_node_t *node,
                && node->amends < NGX_HTTP_SLIDEWIN_REDIS_AMENDS_MAX;
     }
 
-    return !(node->conn.doubtful && node->calls)
+    return !(node->conn.unhealthy && node->calls)
            && (node->breaker.state == SW_BREAKER_CLOSED
                || sw_breaker_allows(&node->breaker,
                                     ngx_http_slidewin_clock_ms()));
@@ -227,7 +228,7 @@ void
 ngx_http_slidewin_redis_node_timed_out(ngx_http_slidewin_redis_node_t *node)
 {
     node->conn.failed = 1;
-    node->conn.doubtful = 1;
+    node->conn.unhealthy = 1;
 
     ngx_http_slidewin_redis_conn_drop(&node->conn,
                                       "no answer within the timeout");

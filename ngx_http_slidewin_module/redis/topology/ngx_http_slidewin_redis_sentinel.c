@@ -402,7 +402,7 @@ ngx_http_slidewin_redis_sentinel_start(ngx_http_slidewin_redis_sentinel_t *s,
     s->access = *access;
     s->access.user = s->user;
     s->access.password = s->password;
-    s->access.spared = NGX_MAX_UINT32_VALUE;
+    s->access.quiet_losses = NGX_MAX_UINT32_VALUE;
     s->access.sentinel = 1;
 
     for (i = 0; i < s->npeers; i++) {

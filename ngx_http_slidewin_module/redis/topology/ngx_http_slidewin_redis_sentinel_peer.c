@@ -171,7 +171,7 @@ ngx_http_slidewin_redis_sentinel_peer_replied(redisAsyncContext *context,
         return;
     }
 
-    peer->conn.heard = peer->conn.read_at;
+    peer->conn.replied_at = peer->conn.read_at;
 
     switch (peer->await) {
 

@@ -20,7 +20,7 @@ ngx_http_slidewin_redis_promotion_init(ngx_http_slidewin_redis_promotion_t *p,
 {
     p->access = *access;
     p->access.nscripts = 0;
-    p->access.spared = NGX_MAX_UINT32_VALUE;
+    p->access.quiet_losses = NGX_MAX_UINT32_VALUE;
 
     p->timer.handler = ngx_http_slidewin_redis_promotion_end;
     p->timer.data = p;

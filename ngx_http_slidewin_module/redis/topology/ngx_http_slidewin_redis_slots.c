@@ -103,7 +103,7 @@ ngx_http_slidewin_redis_slots_timer(ngx_event_t *ev)
     if (member) {
         cluster->asking = NULL;
 
-        if (member->node.conn.heard < member->asked_at) {
+        if (member->node.conn.replied_at < member->asked_at) {
             ngx_http_slidewin_redis_node_timed_out(&member->node);
 
         } else {

@@ -25,7 +25,7 @@ static int64_t ngx_http_slidewin_redis_clock_error(
 void
 ngx_http_slidewin_redis_clock_reset(ngx_http_slidewin_redis_conn_t *c)
 {
-    c->clock_asked = ngx_http_slidewin_clock_us();
+    c->clock_asked_at = ngx_http_slidewin_clock_us();
     c->clock_error = 0;
 }
 
@@ -45,7 +45,7 @@ ngx_http_slidewin_redis_clock_replied(redisAsyncContext *context, void *reply,
     c = data;
     r = reply;
 
-    c->asking_clock = 0;
+    c->clock_asking = 0;
 
     if (ngx_http_slidewin_redis_conn_accept_reply(c, context, r)
         && ngx_http_slidewin_redis_clock_set(c, r) != NGX_OK
@@ -57,11 +57,10 @@ ngx_http_slidewin_redis_clock_replied(redisAsyncContext *context, void *reply,
 
 
 /*
- * The other clock was read between asking and hearing: the middle is wrong by
- * half of that at most.  The first question goes behind a TLS handshake, and
- * any may meet a server or a worker that stands still: its answer is then wide,
- * and says so.  A later reading is taken if it is as good, or if the two cannot
- * both be true because a clock was set.
+ * The server read its clock between sending and receiving: the middle of both
+ * is wrong by half of the time between them at most.  That error is large if
+ * TLS, the server or the worker was slow.  A later reading is used if its error
+ * is no larger, or if both cannot be true because a clock was set.
  */
 
 ngx_int_t
@@ -90,24 +89,28 @@ ngx_http_slidewin_redis_clock_set(ngx_http_slidewin_redis_conn_t *c,
 
     now = ngx_http_slidewin_clock_us();
     theirs = (int64_t) sec * 1000000 + usec;
-    error = (now - c->clock_asked) / 2 + 1;
-    offset = theirs - (now + c->clock_asked) / 2;
+    error = (now - c->clock_asked_at) / 2 + 1;
+    offset = theirs - (now + c->clock_asked_at) / 2;
     known = ngx_http_slidewin_redis_clock_error(c, now);
 
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "slidewin redis clock: %V offset:%L error:%L known error:%L",
+                   &c->endpoint->name, offset, error, known);
+
     if (known < 0 || error <= known
-        || offset - c->clock > error + known
-        || c->clock - offset > error + known)
+        || offset - c->clock_offset > error + known
+        || c->clock_offset - offset > error + known)
     {
-        c->clock = offset;
+        c->clock_offset = offset;
         c->clock_error = error;
-        c->clock_read = now;
+        c->clock_read_at = now;
     }
 
     return NGX_OK;
 }
 
 
-/* how far off what is known may be, -1 if it is too old to say */
+/* the error of the last reading by now, -1 if that is too old */
 
 static int64_t
 ngx_http_slidewin_redis_clock_error(ngx_http_slidewin_redis_conn_t *c,
@@ -115,7 +118,7 @@ ngx_http_slidewin_redis_clock_error(ngx_http_slidewin_redis_conn_t *c,
 {
     int64_t  age;
 
-    age = now - c->clock_read;
+    age = now - c->clock_read_at;
 
     if (c->clock_error == 0 || age > NGX_HTTP_SLIDEWIN_REDIS_CLOCK_AGE) {
         return -1;
@@ -139,15 +142,15 @@ ngx_http_slidewin_redis_clock_now(ngx_http_slidewin_redis_conn_t *c,
     pause = known ? NGX_HTTP_SLIDEWIN_REDIS_CLOCK_US
                   : NGX_HTTP_SLIDEWIN_REDIS_CLOCK_SOON;
 
-    if (!c->asking_clock && now - c->clock_asked >= pause) {
+    if (!c->clock_asking && now - c->clock_asked_at >= pause) {
         argv[0] = "TIME";
 
         if (ngx_http_slidewin_redis_conn_send(
                 c, ngx_http_slidewin_redis_clock_replied, c, 1, argv, NULL)
             == NGX_OK)
         {
-            c->clock_asked = now;
-            c->asking_clock = 1;
+            c->clock_asked_at = now;
+            c->clock_asking = 1;
         }
     }
 
@@ -157,5 +160,5 @@ ngx_http_slidewin_redis_clock_now(ngx_http_slidewin_redis_conn_t *c,
         return 0;
     }
 
-    return (now + c->clock) / 1000;
+    return (now + c->clock_offset) / 1000;
 }

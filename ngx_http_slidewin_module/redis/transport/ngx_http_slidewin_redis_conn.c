@@ -5,9 +5,11 @@
 
 
 #define NGX_HTTP_SLIDEWIN_REDIS_KEEPALIVE     15          /* s */
+
+/* a server that closes a connection earlier does not do so for idleness */
 #define NGX_HTTP_SLIDEWIN_REDIS_IDLE_US       500000
 
-/* between attempts to connect; that of the first one is less than a timeout */
+/* ms between attempts to connect; checks wait for the first within timeout= */
 #define NGX_HTTP_SLIDEWIN_REDIS_PAUSE_FIRST   25
 #define NGX_HTTP_SLIDEWIN_REDIS_PAUSE_MAX     5000
 
@@ -55,8 +57,8 @@ static void
 ngx_http_slidewin_redis_conn_connect(ngx_http_slidewin_redis_conn_t *c)
 {
     c->state = NGX_HTTP_SLIDEWIN_REDIS_CONNECTING;
-    c->locating = 1;
-    c->met = 0;
+    c->resolving = 1;
+    c->connected = 0;
 
     ngx_add_timer(&c->timer, c->access->connect_timeout);
 
@@ -68,7 +70,7 @@ void
 ngx_http_slidewin_redis_conn_resolve_failed(ngx_http_slidewin_redis_conn_t *c,
     const char *reason)
 {
-    c->locating = 0;
+    c->resolving = 0;
 
     ngx_http_slidewin_redis_conn_lost(c, reason);
 }
@@ -83,7 +85,11 @@ ngx_http_slidewin_redis_conn_connect_to(ngx_http_slidewin_redis_conn_t *c,
     redisOptions        options;
     redisAsyncContext  *context;
 
-    c->locating = 0;
+    c->resolving = 0;
+
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "slidewin redis connect: %V to %s:%ui",
+                   &c->endpoint->name, address->host, address->port);
 
     ngx_memzero(&options, sizeof(redisOptions));
 
@@ -141,7 +147,7 @@ ngx_http_slidewin_redis_conn_connect_to(ngx_http_slidewin_redis_conn_t *c,
     ngx_http_slidewin_redis_reader_init(context->c.reader, &c->memory);
 
     c->pending = 0;
-    c->asking_clock = 0;
+    c->clock_asking = 0;
 
     (void) redisAsyncSetConnectCallback(context,
                                      ngx_http_slidewin_redis_conn_connected);
@@ -165,10 +171,10 @@ ngx_http_slidewin_redis_conn_timer(ngx_event_t *ev)
 
     case NGX_HTTP_SLIDEWIN_REDIS_CONNECTING:
 
-        /* it may have other addresses, but who waits has waited enough */
+        /* another address may be left, but checks have waited enough */
 
         c->failed = 1;
-        c->doubtful = 1;
+        c->unhealthy = 1;
 
         ngx_http_slidewin_redis_conn_drop(
             c, ngx_http_slidewin_redis_conn_timeout_reason(c));
@@ -176,10 +182,10 @@ ngx_http_slidewin_redis_conn_timer(ngx_event_t *ev)
 
     default: /* NGX_HTTP_SLIDEWIN_REDIS_MOVING */
 
-        /* as long as it answers */
+        /* pending replies are awaited as long as the server answers */
 
         if (c->pending
-            && ngx_http_slidewin_clock_us() - c->heard
+            && ngx_http_slidewin_clock_us() - c->replied_at
                < (int64_t) c->access->connect_timeout * 1000)
         {
             ngx_add_timer(&c->timer, c->access->connect_timeout);
@@ -195,7 +201,7 @@ ngx_http_slidewin_redis_conn_timer(ngx_event_t *ev)
 static const char *
 ngx_http_slidewin_redis_conn_timeout_reason(ngx_http_slidewin_redis_conn_t *c)
 {
-    if (c->locating) {
+    if (c->resolving) {
         return "where it is was not heard in time";
     }
 
@@ -233,16 +239,16 @@ ngx_http_slidewin_redis_conn_connected(const redisAsyncContext *context,
                                           NGX_HTTP_SLIDEWIN_REDIS_KEEPALIVE);
     }
 
-    c->met = 1;
+    c->connected = 1;
 
     c->access->handshake(c);
 }
 
 
 /*
- * hiredis has found the connection broken and frees it.  A server may end one
- * that is idle: that is no fault, and nobody is told but those who look.  One
- * that ends again and again what it has just let in is not idle.
+ * hiredis has found the connection broken and frees it.  A server that closes
+ * an idle connection is not at fault: this is logged at "info".  A server that
+ * closes one connection after another as soon as they are made is.
  */
 
 static void
@@ -271,7 +277,7 @@ ngx_http_slidewin_redis_conn_disconnected(const redisAsyncContext *context,
 
         if (c->state != NGX_HTTP_SLIDEWIN_REDIS_CONNECTING && c->pending == 0
             && (c->pause == 0
-                || ngx_http_slidewin_clock_us() - c->heard
+                || ngx_http_slidewin_clock_us() - c->replied_at
                    > NGX_HTTP_SLIDEWIN_REDIS_IDLE_US))
         {
             ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
@@ -305,7 +311,7 @@ ngx_http_slidewin_redis_conn_drop(ngx_http_slidewin_redis_conn_t *c,
 
     ngx_http_slidewin_redis_conn_lost(c, reason);
 
-    /* runs the callbacks of all that is pending */
+    /* calls the callbacks of all pending replies */
 
     if (context) {
         redisAsyncFree(context);
@@ -323,9 +329,13 @@ ngx_http_slidewin_redis_conn_lost(ngx_http_slidewin_redis_conn_t *c,
 
     (void) ngx_cpystrn(c->reason, (u_char *) reason, sizeof(c->reason));
 
-    /* what was resumed in vain is begun anew, once */
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "slidewin redis lost: %V ready:%ui pending:%ui: %s",
+                   &c->endpoint->name, was_ready, c->pending, reason);
 
-    if (!was_ready && c->met) {
+    /* the server may have refused the TLS session: once more without it */
+
+    if (!was_ready && c->connected) {
         offered = c->session.offered;
         ngx_http_slidewin_redis_tls_forget(&c->session);
 
@@ -339,7 +349,7 @@ ngx_http_slidewin_redis_conn_lost(ngx_http_slidewin_redis_conn_t *c,
         }
     }
 
-    /* it is not lost as long as it has an address that was not tried */
+    /* the endpoint is not lost before all of its addresses were tried */
 
     if (c->endpoint->leave(c->endpoint, !was_ready)) {
         ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
@@ -349,28 +359,28 @@ ngx_http_slidewin_redis_conn_lost(ngx_http_slidewin_redis_conn_t *c,
         return;
     }
 
-    /* one line for the loss, one for why it lasts, until it works again */
+    /* one line for the loss, and one for why it lasts, until it is back */
 
-    level = (c->reported && (was_ready || c->explained)) ? NGX_LOG_INFO
+    level = (c->reported && (was_ready || c->reason_reported)) ? NGX_LOG_INFO
                                                          : NGX_LOG_ERR;
 
-    if (++c->losses <= c->access->spared) {
+    if (++c->losses <= c->access->quiet_losses) {
         level = NGX_LOG_INFO;
 
     } else {
         c->reported = 1;
-        c->explained |= !was_ready;
+        c->reason_reported |= !was_ready;
     }
 
     ngx_log_error(level, ngx_cycle->log, 0,
                   "slidewin redis %V %s: %s", &c->endpoint->name,
                   was_ready ? "is lost" : "cannot be reached", reason);
 
-    /* the first attempt after a loss is waited for */
+    /* checks wait for the first attempt after a loss */
 
     if (!was_ready || c->pause) {
         c->failed = 1;
-        c->doubtful = 1;
+        c->unhealthy = 1;
     }
 
     ngx_http_slidewin_redis_conn_retry(c,
@@ -379,8 +389,8 @@ ngx_http_slidewin_redis_conn_lost(ngx_http_slidewin_redis_conn_t *c,
 
 
 /*
- * All workers of all edges lose a server at the same time: none of the pauses
- * is the same for all.
+ * All workers of all machines lose a server at the same time: every pause is
+ * random, or they would all come back in the same moment.
  */
 
 static ngx_msec_t
@@ -411,9 +421,13 @@ ngx_http_slidewin_redis_conn_retry(ngx_http_slidewin_redis_conn_t *c,
         ngx_del_timer(&c->timer);
     }
 
-    c->locating = 0;
+    c->resolving = 0;
 
     if (!c->exiting) {
+        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                       "slidewin redis retry: %V in %Mms",
+                       &c->endpoint->name, pause);
+
         ngx_add_timer(&c->timer, pause);
     }
 
@@ -422,8 +436,8 @@ ngx_http_slidewin_redis_conn_retry(ngx_http_slidewin_redis_conn_t *c,
 
 
 /*
- * What is asked from now on waits for the new connection, so that this one has
- * said all that it owes after a round trip.
+ * New calls wait for the new connection, so that no reply is due on the old one
+ * after a round trip.
  */
 
 void
@@ -451,6 +465,10 @@ ngx_http_slidewin_redis_conn_restart(ngx_http_slidewin_redis_conn_t *c)
 {
     redisAsyncContext  *context;
 
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "slidewin redis reconnect: %V pending:%ui",
+                   &c->endpoint->name, c->pending);
+
     context = c->event.context;
 
     (void) c->endpoint->leave(c->endpoint, 0);
@@ -475,6 +493,9 @@ ngx_http_slidewin_redis_conn_open(ngx_http_slidewin_redis_conn_t *c)
 void
 ngx_http_slidewin_redis_conn_ready(ngx_http_slidewin_redis_conn_t *c)
 {
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "slidewin redis ready: %V", &c->endpoint->name);
+
     ngx_del_timer(&c->timer);
 
     c->state = NGX_HTTP_SLIDEWIN_REDIS_READY;
@@ -487,7 +508,7 @@ ngx_http_slidewin_redis_conn_ready(ngx_http_slidewin_redis_conn_t *c)
 void
 ngx_http_slidewin_redis_conn_healthy(ngx_http_slidewin_redis_conn_t *c)
 {
-    /* not by the answer that made it be dropped */
+    /* the reply may have been the reason to drop the connection */
 
     if (c->state == NGX_HTTP_SLIDEWIN_REDIS_DOWN) {
         return;
@@ -495,11 +516,11 @@ ngx_http_slidewin_redis_conn_healthy(ngx_http_slidewin_redis_conn_t *c)
 
     c->pause = 0;
     c->losses = 0;
-    c->doubtful = 0;
+    c->unhealthy = 0;
 
     if (c->reported) {
         c->reported = 0;
-        c->explained = 0;
+        c->reason_reported = 0;
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "slidewin redis %V is back", &c->endpoint->name);
     }
@@ -507,8 +528,8 @@ ngx_http_slidewin_redis_conn_healthy(ngx_http_slidewin_redis_conn_t *c)
 
 
 /*
- * hiredis aborts on a reply that nobody waits for, and reads as much as it is
- * sent: both are looked at before it reads.
+ * hiredis aborts the process on a reply that was not asked for, and buffers a
+ * reply of any size: both are checked before it reads.
  */
 
 static void
@@ -531,7 +552,7 @@ ngx_http_slidewin_redis_conn_readable(ngx_http_slidewin_redis_event_t *e)
         return;
     }
 
-    /* hiredis goes as deep as it is led, and frees by recursion */
+    /* hiredis nests as deep as the reply does, and frees by recursion */
 
     if (reader->ridx > c->access->reply_depth) {
         ngx_http_slidewin_redis_conn_drop(c, "its answer is nested too deep");
@@ -544,7 +565,7 @@ ngx_http_slidewin_redis_conn_readable(ngx_http_slidewin_redis_event_t *e)
 }
 
 
-/* with TLS what there is to read need not be for us */
+/* with TLS, what can be read may be a record of the protocol itself */
 
 static ngx_uint_t
 ngx_http_slidewin_redis_conn_has_input(ngx_http_slidewin_redis_event_t *e)
@@ -563,7 +584,7 @@ ngx_http_slidewin_redis_conn_stop(ngx_http_slidewin_redis_conn_t *c)
 
     c->exiting = 1;
 
-    /* what was said last is not waited for, but it goes */
+    /* the last commands, refunds perhaps, are written; no reply is awaited */
 
     if (ngx_http_slidewin_redis_conn_open(c)) {
         ngx_http_slidewin_redis_event_send(&c->event);

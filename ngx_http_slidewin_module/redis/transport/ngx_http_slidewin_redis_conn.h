@@ -1,7 +1,7 @@
 
 /*
- * One connection to one Redis: connects, introduces itself, knows the other
- * side's clock, notices when nothing comes back, and tries again for ever.
+ * The life of a connection to a Redis: connect, handshake, ready, lost, and
+ * again for ever.
  */
 
 
@@ -16,69 +16,77 @@
 
 
 typedef enum {
-    NGX_HTTP_SLIDEWIN_REDIS_DOWN = 0,
-    NGX_HTTP_SLIDEWIN_REDIS_CONNECTING,
+    NGX_HTTP_SLIDEWIN_REDIS_DOWN = 0,              /* until the timer */
+    NGX_HTTP_SLIDEWIN_REDIS_CONNECTING,            /* up to the handshake */
     NGX_HTTP_SLIDEWIN_REDIS_READY,
-    NGX_HTTP_SLIDEWIN_REDIS_MOVING                 /* as soon as it is idle */
+    NGX_HTTP_SLIDEWIN_REDIS_MOVING                 /* once no reply is due */
 } ngx_http_slidewin_redis_state_e;
 
 
-/* as whom, from the configuration; texts are terminated */
+/* how connections are made, from the configuration; strings are terminated */
 
 typedef struct {
     ngx_uint_t                        database;
     ngx_str_t                         user;
     ngx_str_t                         password;
-    ngx_http_slidewin_redis_tls_t    *tls;         /* NULL: in plain text */
+    ngx_http_slidewin_redis_tls_t    *tls;         /* NULL: plain text */
     ngx_msec_t                        connect_timeout;
-    ngx_str_t                        *scripts;     /* loaded on connect */
+    ngx_str_t                        *scripts;     /* of the handshake */
     ngx_uint_t                        nscripts;
-    size_t                            reply_max;   /* bytes of a part of it */
-    size_t                            reply_memory; /* for all of it */
-    ngx_int_t                         reply_depth; /* arrays in arrays */
-    ngx_uint_t                        reply_elements;
-    ngx_uint_t                        spared;      /* losses that are no news */
-    unsigned                          sentinel:1;  /* it counts nothing */
-    unsigned                          master:1;    /* no replica will do */
+    size_t                            reply_max;   /* bytes of one element */
+    size_t                            reply_memory; /* of a whole reply */
+    ngx_int_t                         reply_depth; /* of nested arrays */
+    ngx_uint_t                        reply_elements; /* of one array */
+    ngx_uint_t                        quiet_losses; /* logged at "info" */
+    unsigned                          sentinel:1;  /* the server is one */
+    unsigned                          master:1;    /* a replica is refused */
 
-    /* sent when connected; ends with conn_ready() or conn_drop() */
+    /* called when connected; ends with conn_ready() or conn_drop() */
     void                            (*handshake)(
                                          ngx_http_slidewin_redis_conn_t *c);
 } ngx_http_slidewin_redis_access_t;
 
 
 struct ngx_http_slidewin_redis_conn_s {
-    ngx_http_slidewin_redis_event_t      event;
+    ngx_http_slidewin_redis_event_t      event;    /* the first field */
     ngx_http_slidewin_redis_endpoint_t  *endpoint;
-    ngx_http_slidewin_redis_access_t *access;
+    ngx_http_slidewin_redis_access_t    *access;
     ngx_http_slidewin_redis_state_e      state;
-    ngx_event_t                          timer;    /* to connect, or until */
-    ngx_uint_t                           losses;   /* since it was proven */
-    int64_t                              pause;
-    int64_t                              read_at;  /* us */
-    int64_t                              heard;    /* the last whole reply */
-    int64_t                              emptied;  /* by conn_read */
-    int64_t                              clock;    /* us, ours to theirs */
-    int64_t                              clock_error; /* at most, 0: unknown */
-    int64_t                              clock_read; /* when */
-    int64_t                              clock_asked;
-    ngx_uint_t                           pending;  /* replies due */
-    ngx_http_slidewin_redis_memory_t     memory;   /* of the one under way */
-    ngx_http_slidewin_redis_session_t session;     /* of TLS */
-    unsigned                             locating:1;
-    unsigned                             met:1;    /* the other is there */
-    unsigned                             failed:1; /* not worth waiting for */
-    unsigned                             doubtful:1; /* until a check works */
-    unsigned                             reported:1; /* its loss is logged */
-    unsigned                             explained:1; /* and why it lasts */
-    unsigned                             asking_clock:1;
-    unsigned                             exiting:1;
+    ngx_event_t                          timer;    /* what for: the state */
+    ngx_uint_t                           pending;  /* replies that are due */
+
+    int64_t                              read_at;  /* us, last look for data */
+    int64_t                              replied_at; /* us, of that with the
+                                                      * last whole reply */
+    int64_t                              drained_at; /* us, by conn_read() */
+
+    int64_t                              clock_offset; /* us, ours to theirs */
+    int64_t                              clock_error; /* us, 0: no reading */
+    int64_t                              clock_read_at; /* us */
+    int64_t                              clock_asked_at; /* us */
+
+    ngx_http_slidewin_redis_memory_t     memory;   /* of the reply being read */
+    ngx_http_slidewin_redis_session_t    session;  /* of TLS */
+
+    int64_t                              pause;    /* ms, 0: no retry yet */
+    ngx_uint_t                           losses;   /* since it was healthy */
     u_char                               reason[128]; /* of the last loss */
 
-    /* the owner's: it may send; nothing sent will be answered any more */
-    void                            (*ready)(
+    unsigned                             resolving:1; /* the endpoint is */
+    unsigned                             connected:1; /* was, in this try */
+    unsigned                             clock_asking:1;
+    unsigned                             failed:1; /* not worth waiting for */
+    unsigned                             unhealthy:1; /* until a check works */
+    unsigned                             reported:1; /* the loss is logged */
+    unsigned                             reason_reported:1; /* and why it
+                                                             * lasts */
+    unsigned                             exiting:1;
+
+    /* the owner's: commands may be sent; no pending reply will come */
+
+    void                               (*ready)(
                                          ngx_http_slidewin_redis_conn_t *c);
-    void                            (*down)(
+    void                               (*down)(
                                          ngx_http_slidewin_redis_conn_t *c);
     void                                *data;
 };
@@ -86,30 +94,30 @@ struct ngx_http_slidewin_redis_conn_s {
 
 void ngx_http_slidewin_redis_conn_start(ngx_http_slidewin_redis_conn_t *c);
 
-/* the answers of its endpoint: there it is, or why it is not known */
+/* the answers of endpoint->find() */
 void ngx_http_slidewin_redis_conn_connect_to(ngx_http_slidewin_redis_conn_t *c,
     const ngx_http_slidewin_redis_address_t *address);
 void ngx_http_slidewin_redis_conn_resolve_failed(
     ngx_http_slidewin_redis_conn_t *c, const char *reason);
 
-/* the same endpoint is elsewhere now: it is made anew, what is asked is awaited */
+/* the address of the endpoint has changed: connects again when idle */
 void ngx_http_slidewin_redis_conn_reconnect(ngx_http_slidewin_redis_conn_t *c);
 
-/* whether it may send now; hiredis may be about to end it */
+/* the handshake has succeeded */
+void ngx_http_slidewin_redis_conn_ready(ngx_http_slidewin_redis_conn_t *c);
+
+/* a check was answered: the next loss is logged as a new one */
+void ngx_http_slidewin_redis_conn_healthy(ngx_http_slidewin_redis_conn_t *c);
+
+/* whether a command may be sent: hiredis may be about to end the connection */
 ngx_uint_t ngx_http_slidewin_redis_conn_open(
     ngx_http_slidewin_redis_conn_t *c);
 
-/* it has been greeted, and may be asked */
-void ngx_http_slidewin_redis_conn_ready(ngx_http_slidewin_redis_conn_t *c);
-
-/* gives the connection up for a reason; it is made again */
+/* ends the connection for a reason; it is made again */
 void ngx_http_slidewin_redis_conn_drop(ngx_http_slidewin_redis_conn_t *c,
     const char *reason);
 
-/* what was asked was answered: the next loss is a new one */
-void ngx_http_slidewin_redis_conn_healthy(ngx_http_slidewin_redis_conn_t *c);
-
-/* ends it; the worker exits */
+/* ends the connection for good, after what is still to be written */
 void ngx_http_slidewin_redis_conn_stop(ngx_http_slidewin_redis_conn_t *c);
 
 

@@ -54,8 +54,8 @@ ngx_http_slidewin_redis_conn_write(ngx_http_slidewin_redis_conn_t *c,
 
 
 /*
- * hiredis has a way for those who listen, but it aborts on what it does not
- * understand.  Its way for those who monitor keeps the callback whatever comes.
+ * hiredis can subscribe, but aborts the process on a reply that it does not
+ * understand.  Its code for MONITOR keeps the first callback whatever comes.
  */
 
 ngx_int_t
@@ -91,8 +91,8 @@ ngx_http_slidewin_redis_conn_subscribe(ngx_http_slidewin_redis_conn_t *c,
 
 
 /*
- * hiredis starts with nothing each time that all is sent: where one command
- * follows another, there will be more.
+ * hiredis begins with an empty buffer after each write.  A second command in
+ * one turn is likely to be followed by more: the buffer grows once for all.
  */
 
 static void
@@ -115,10 +115,10 @@ ngx_http_slidewin_redis_conn_make_room(redisContext *context, size_t len)
 void
 ngx_http_slidewin_redis_conn_read(ngx_http_slidewin_redis_conn_t *c)
 {
-    int64_t  heard;
+    int64_t  replied_at;
 
     do {
-        c->emptied = ngx_http_slidewin_clock_us();
+        c->drained_at = ngx_http_slidewin_clock_us();
 
         if (c->event.context == NULL
             || !(c->event.context->c.flags & REDIS_CONNECTED))
@@ -126,10 +126,10 @@ ngx_http_slidewin_redis_conn_read(ngx_http_slidewin_redis_conn_t *c)
             return;
         }
 
-        heard = c->heard;
+        replied_at = c->replied_at;
         ngx_http_slidewin_redis_event_receive(&c->event);
 
-    } while (c->heard != heard);
+    } while (c->replied_at != replied_at);
 }
 
 
@@ -142,7 +142,7 @@ ngx_http_slidewin_redis_conn_received(ngx_http_slidewin_redis_conn_t *c)
         return;
     }
 
-    c->heard = c->read_at;
+    c->replied_at = c->read_at;
     c->pending--;
 
     if (c->pending) {
@@ -156,7 +156,7 @@ ngx_http_slidewin_redis_conn_received(ngx_http_slidewin_redis_conn_t *c)
         return;
     }
 
-    /* not here: who is answered may have to ask once more */
+    /* not from here: the callback of this reply may send another command */
 
     if (c->state == NGX_HTTP_SLIDEWIN_REDIS_MOVING) {
         ngx_del_timer(&c->timer);

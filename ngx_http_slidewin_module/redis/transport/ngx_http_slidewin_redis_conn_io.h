@@ -19,26 +19,26 @@ ngx_int_t ngx_http_slidewin_redis_conn_send(ngx_http_slidewin_redis_conn_t *c,
     redisCallbackFn *callback, void *data, int argc, const char **argv,
     const size_t *lens);
 
-/* the same with one that is written out already */
+/* the same with a command that is in the protocol's form already */
 ngx_int_t ngx_http_slidewin_redis_conn_write(
     ngx_http_slidewin_redis_conn_t *c, redisCallbackFn *callback, void *data,
     ngx_str_t *text);
 
 /*
- * The same with some that are written out: all that is said from then on, and
- * it may be more than was asked, is for the first callback.
+ * The same with several commands, one of which subscribes: every reply and
+ * message from then on is for the callback of the first call.
  */
 ngx_int_t ngx_http_slidewin_redis_conn_subscribe(
     ngx_http_slidewin_redis_conn_t *c, redisCallbackFn *callback, void *data,
     ngx_str_t *text);
 
-/* reads all that has arrived, though no event has told of it yet */
+/* reads all that has arrived, before nginx has its event */
 void ngx_http_slidewin_redis_conn_read(ngx_http_slidewin_redis_conn_t *c);
 
-/* every callback is to call this first: counts, finds what is too much */
+/* a callback calls this first; drops the connection on surplus replies */
 void ngx_http_slidewin_redis_conn_received(ngx_http_slidewin_redis_conn_t *c);
 
-/* whether the reply is of the connection there is now, and is one */
+/* the same, and whether there is a reply, of the current connection */
 ngx_uint_t ngx_http_slidewin_redis_conn_accept_reply(
     ngx_http_slidewin_redis_conn_t *c, redisAsyncContext *context,
     redisReply *reply);

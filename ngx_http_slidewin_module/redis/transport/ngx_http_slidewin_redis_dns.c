@@ -205,6 +205,10 @@ ngx_http_slidewin_redis_dns_resolved(ngx_resolver_ctx_t *ctx)
 
     dns = ctx->data;
 
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "slidewin redis dns: %V state:%i addresses:%ui valid:%T",
+                   &dns->endpoint.name, ctx->state, ctx->naddrs, ctx->valid);
+
     ngx_http_slidewin_redis_dns_update(dns, ctx);
 
     pause = ((int64_t) ctx->valid - ngx_time() + 1) * 1000;

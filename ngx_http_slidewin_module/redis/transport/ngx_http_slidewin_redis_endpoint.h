@@ -1,7 +1,7 @@
 
 /*
- * Where a connection is to lead.  To find that out may take a while: a name is
- * resolved, a sentinel is asked.
+ * The server that a connection goes to, by whatever it is known: its address
+ * may have to be looked up, or sentinels to be asked.
  */
 
 
@@ -18,12 +18,12 @@ typedef struct ngx_http_slidewin_redis_endpoint_s
     ngx_http_slidewin_redis_endpoint_t;
 
 
-/* what find answers with; texts are terminated */
+/* the answer of find(); strings are terminated */
 
 typedef struct {
-    const char                       *host;        /* address, or path */
-    ngx_uint_t                        port;        /* 0: it is a path */
-    const char                       *name;        /* what it is known by */
+    const char                       *host;        /* IP address, or path */
+    ngx_uint_t                        port;        /* 0: host is a path */
+    const char                       *name;        /* in its certificate */
 } ngx_http_slidewin_redis_address_t;
 
 
@@ -31,17 +31,19 @@ struct ngx_http_slidewin_redis_endpoint_s {
     ngx_str_t                         name;        /* for the log */
 
     /*
-     * Answers by ..._conn_located() or ..._conn_astray(), now or later, and
-     * calls ..._conn_move() when that is no longer the answer.  After leave
-     * it does neither: the connection is lost, or was not made (in vain), and
-     * the result is whether there is another address to try at once.
+     * find() answers by conn_connect_to() or conn_resolve_failed(), now or
+     * later, and calls conn_reconnect() when that answer is outdated.
+     *
+     * After leave() it calls none of them.  The connection was lost, or could
+     * not be made (failed); the result is whether there is another address to
+     * try at once.
      */
     void                            (*find)(
-                                         ngx_http_slidewin_redis_endpoint_t *p,
+                                         ngx_http_slidewin_redis_endpoint_t *e,
                                          ngx_http_slidewin_redis_conn_t *c);
     ngx_uint_t                      (*leave)(
-                                         ngx_http_slidewin_redis_endpoint_t *p,
-                                         ngx_uint_t vain);
+                                         ngx_http_slidewin_redis_endpoint_t *e,
+                                         ngx_uint_t failed);
 };
 
 

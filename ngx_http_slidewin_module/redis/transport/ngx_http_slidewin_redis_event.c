@@ -7,7 +7,7 @@
 static void ngx_http_slidewin_redis_event_read(ngx_event_t *ev);
 static void ngx_http_slidewin_redis_event_write(ngx_event_t *ev);
 static void ngx_http_slidewin_redis_event_flush(ngx_event_t *ev);
-static void ngx_http_slidewin_redis_event_forget(
+static void ngx_http_slidewin_redis_event_clear_errors(
     ngx_http_slidewin_redis_event_t *e);
 static void ngx_http_slidewin_redis_event_add_read(void *data);
 static void ngx_http_slidewin_redis_event_del_read(void *data);
@@ -67,7 +67,7 @@ ngx_http_slidewin_redis_event_read(ngx_event_t *ev)
 void
 ngx_http_slidewin_redis_event_receive(ngx_http_slidewin_redis_event_t *e)
 {
-    ngx_http_slidewin_redis_event_forget(e);
+    ngx_http_slidewin_redis_event_clear_errors(e);
 
     e->readable(e);
 
@@ -75,7 +75,7 @@ ngx_http_slidewin_redis_event_receive(ngx_http_slidewin_redis_event_t *e)
         redisAsyncHandleRead(e->context);
     }
 
-    ngx_http_slidewin_redis_event_forget(e);
+    ngx_http_slidewin_redis_event_clear_errors(e);
 }
 
 
@@ -90,7 +90,7 @@ ngx_http_slidewin_redis_event_write(ngx_event_t *ev)
 }
 
 
-/* one write for all that a turn of the event loop has to say */
+/* one write for all commands of a turn of the event loop */
 
 static void
 ngx_http_slidewin_redis_event_flush(ngx_event_t *ev)
@@ -102,23 +102,23 @@ ngx_http_slidewin_redis_event_flush(ngx_event_t *ev)
 void
 ngx_http_slidewin_redis_event_send(ngx_http_slidewin_redis_event_t *e)
 {
-    ngx_http_slidewin_redis_event_forget(e);
+    ngx_http_slidewin_redis_event_clear_errors(e);
 
     e->flushing = 1;
     redisAsyncHandleWrite(e->context);
     e->flushing = 0;
 
-    ngx_http_slidewin_redis_event_forget(e);
+    ngx_http_slidewin_redis_event_clear_errors(e);
 }
 
 
 /*
- * OpenSSL has one list of errors for all of a worker: those of others would be
- * taken for ours, and ours for theirs.
+ * OpenSSL has one queue of errors for all connections of a worker: an old error
+ * of another would be taken for ours, and ours for one of nginx.
  */
 
 static void
-ngx_http_slidewin_redis_event_forget(ngx_http_slidewin_redis_event_t *e)
+ngx_http_slidewin_redis_event_clear_errors(ngx_http_slidewin_redis_event_t *e)
 {
     if (e->ssl) {
         ERR_clear_error();
@@ -170,7 +170,7 @@ ngx_http_slidewin_redis_event_add_write(void *data)
     e = data;
     wev = e->connection->write;
 
-    /* the kernel is asked to tell only if it did not take all */
+    /* an event is needed only if the flush could not write all */
 
     if ((e->context->c.flags & REDIS_CONNECTED) && !e->flushing) {
         ngx_post_event(&e->flush, &ngx_posted_events);
@@ -193,8 +193,8 @@ ngx_http_slidewin_redis_event_del_write(void *data)
     wev = e->connection->write;
 
     /*
-     * hiredis remembers that TLS has had to wait for something to read, and
-     * takes a write that found no room for one that waits for that, too
+     * hiredis remembers that TLS once had to read before it could write, and
+     * then takes a full socket buffer for the same: the write would stall
      */
 
     if (e->ssl && sdslen(e->context->c.obuf) && !SSL_want_read(e->ssl)) {
@@ -208,7 +208,7 @@ ngx_http_slidewin_redis_event_del_write(void *data)
 }
 
 
-/* the descriptor is hiredis' and is closed by it */
+/* hiredis closes the descriptor */
 
 static void
 ngx_http_slidewin_redis_event_cleanup(void *data)

@@ -1,6 +1,6 @@
 
 /*
- * hiredis' hooks on nginx's events, nothing else.
+ * The events of hiredis on those of nginx.
  */
 
 
@@ -22,32 +22,32 @@ typedef struct ngx_http_slidewin_redis_event_s
 
 
 /*
- * Lives in its owner, longer than the context it serves: hiredis frees that
- * one whenever it sees fit, and context is NULL from then on.
+ * Part of its owner, which outlives the context: hiredis may free the context
+ * inside any of its functions, and context is NULL from then on.
  */
 
 struct ngx_http_slidewin_redis_event_s {
     redisAsyncContext  *context;
-    SSL                *ssl;       /* of the context; NULL: no TLS */
+    SSL                *ssl;       /* of the context; NULL: plain text */
     ngx_connection_t   *connection;
     ngx_event_t         flush;
     unsigned            flushing:1;
 
-    /* the owner's: there is something to read, or the end */
+    /* the owner's: called before hiredis reads; may free the context */
     void              (*readable)(ngx_http_slidewin_redis_event_t *e);
 };
 
 
-/* NGX_ERROR if nginx has no connection left; the context is not touched */
+/* NGX_ERROR if nginx has no connection left: the context is not changed */
 ngx_int_t ngx_http_slidewin_redis_event_attach(
     ngx_http_slidewin_redis_event_t *e, redisAsyncContext *context,
     SSL *ssl, ngx_log_t *log);
 
-/* reads what there is, up to 16K */
+/* reads what has arrived, up to 16K */
 void ngx_http_slidewin_redis_event_receive(
     ngx_http_slidewin_redis_event_t *e);
 
-/* writes what there is to say now, not at the end of the turn */
+/* writes now, not at the end of the turn */
 void ngx_http_slidewin_redis_event_send(ngx_http_slidewin_redis_event_t *e);
 
 

@@ -72,7 +72,11 @@ ngx_http_slidewin_redis_failback_start(ngx_event_t *ev)
 
     fb->access = *fb->used->access;
     fb->access.nscripts = 0;
-    fb->access.spared = NGX_MAX_UINT32_VALUE;
+    fb->access.quiet_losses = NGX_MAX_UINT32_VALUE;
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "slidewin redis failback: %V tries %s",
+                   &fb->endpoint.name, fb->ip.text);
 
     ngx_http_slidewin_redis_tls_forget(&fb->conn.session);
     ngx_memzero(&fb->conn, sizeof(ngx_http_slidewin_redis_conn_t));

@@ -14,7 +14,7 @@ typedef enum {
 } ngx_http_slidewin_redis_step_e;
 
 
-/* check: NGX_DECLINED if the server is a replica, NGX_ERROR if it is no Redis */
+/* check: NGX_DECLINED from a replica, NGX_ERROR from what is no Redis */
 
 typedef struct {
     const char   *command;
@@ -176,6 +176,11 @@ ngx_http_slidewin_redis_handshake_replied(redisAsyncContext *context,
     if (!ngx_http_slidewin_redis_conn_accept_reply(c, context, reply)) {
         return;
     }
+
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "slidewin redis handshake: %V %s reply:%d",
+                   &c->endpoint->name, step->command,
+                   ((redisReply *) reply)->type);
 
     switch (step->check(c, reply)) {
 

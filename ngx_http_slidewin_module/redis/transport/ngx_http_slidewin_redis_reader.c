@@ -2,14 +2,14 @@
 #include "ngx_http_slidewin_redis_reader.h"
 
 
-/* the reply to some checks in one call, and its end */
-#define NGX_HTTP_SLIDEWIN_REDIS_OBJECT_MAX   512
+/* fits the reply to all checks of a call, terminated */
+#define NGX_HTTP_SLIDEWIN_REDIS_READER_TEXT  512
 
-/* of a redisReply, and of what malloc() adds to it and to its text */
-#define NGX_HTTP_SLIDEWIN_REDIS_OBJECT_SIZE  96
+/* a redisReply, with what malloc() adds to it and to its string */
+#define NGX_HTTP_SLIDEWIN_REDIS_READER_SIZE  96
 
 
-static ngx_uint_t ngx_http_slidewin_redis_reader_fits(
+static ngx_uint_t ngx_http_slidewin_redis_reader_reserve(
     const redisReadTask *task, size_t size);
 static void *ngx_http_slidewin_redis_reader_string(const redisReadTask *task,
     char *str, size_t len);
@@ -25,11 +25,11 @@ static void *ngx_http_slidewin_redis_reader_bool(const redisReadTask *task,
 static void ngx_http_slidewin_redis_reader_free(void *reply);
 
 
-/* hiredis hands a reply over and frees it before it makes the next one */
+/* one is enough: hiredis frees a reply before it reads the next one */
 
-static redisReply                  ngx_http_slidewin_redis_object;
+static redisReply                  ngx_http_slidewin_redis_reader_reply;
 static char                        ngx_http_slidewin_redis_reader_text
-                                       [NGX_HTTP_SLIDEWIN_REDIS_OBJECT_MAX];
+                                       [NGX_HTTP_SLIDEWIN_REDIS_READER_TEXT];
 static ngx_uint_t                  ngx_http_slidewin_redis_reader_used;
 
 static redisReplyObjectFunctions   ngx_http_slidewin_redis_reader_functions;
@@ -59,10 +59,10 @@ ngx_http_slidewin_redis_reader_init(redisReader *reader,
 }
 
 
-/* a reply begins with what is in no other */
+/* an element without a parent is the begin of a reply */
 
 static ngx_uint_t
-ngx_http_slidewin_redis_reader_fits(const redisReadTask *task, size_t size)
+ngx_http_slidewin_redis_reader_reserve(const redisReadTask *task, size_t size)
 {
     ngx_http_slidewin_redis_memory_t  *memory;
 
@@ -72,7 +72,7 @@ ngx_http_slidewin_redis_reader_fits(const redisReadTask *task, size_t size)
         memory->used = 0;
     }
 
-    memory->used += NGX_HTTP_SLIDEWIN_REDIS_OBJECT_SIZE + size;
+    memory->used += NGX_HTTP_SLIDEWIN_REDIS_READER_SIZE + size;
 
     return memory->used <= memory->max;
 }
@@ -85,10 +85,10 @@ ngx_http_slidewin_redis_reader_string(const redisReadTask *task, char *str,
     redisReply  *reply;
 
     if (task->type != REDIS_REPLY_STRING || task->parent
-        || len >= NGX_HTTP_SLIDEWIN_REDIS_OBJECT_MAX
+        || len >= NGX_HTTP_SLIDEWIN_REDIS_READER_TEXT
         || ngx_http_slidewin_redis_reader_used)
     {
-        return ngx_http_slidewin_redis_reader_fits(task, len)
+        return ngx_http_slidewin_redis_reader_reserve(task, len)
                ? ngx_http_slidewin_redis_reader_defaults->createString(task,
                                                                      str, len)
                : NULL;
@@ -99,7 +99,7 @@ ngx_http_slidewin_redis_reader_string(const redisReadTask *task, char *str,
     ngx_memcpy(ngx_http_slidewin_redis_reader_text, str, len);
     ngx_http_slidewin_redis_reader_text[len] = '\0';
 
-    reply = &ngx_http_slidewin_redis_object;
+    reply = &ngx_http_slidewin_redis_reader_reply;
 
     reply->type = REDIS_REPLY_STRING;
     reply->str = ngx_http_slidewin_redis_reader_text;
@@ -113,7 +113,7 @@ static void *
 ngx_http_slidewin_redis_reader_array(const redisReadTask *task,
     size_t elements)
 {
-    return ngx_http_slidewin_redis_reader_fits(task,
+    return ngx_http_slidewin_redis_reader_reserve(task,
                                                elements * sizeof(redisReply *))
            ? ngx_http_slidewin_redis_reader_defaults->createArray(task,
                                                                   elements)
@@ -125,7 +125,7 @@ static void *
 ngx_http_slidewin_redis_reader_integer(const redisReadTask *task,
     long long value)
 {
-    return ngx_http_slidewin_redis_reader_fits(task, 0)
+    return ngx_http_slidewin_redis_reader_reserve(task, 0)
            ? ngx_http_slidewin_redis_reader_defaults->createInteger(task,
                                                                     value)
            : NULL;
@@ -136,7 +136,7 @@ static void *
 ngx_http_slidewin_redis_reader_double(const redisReadTask *task, double value,
     char *str, size_t len)
 {
-    return ngx_http_slidewin_redis_reader_fits(task, len)
+    return ngx_http_slidewin_redis_reader_reserve(task, len)
            ? ngx_http_slidewin_redis_reader_defaults->createDouble(task, value,
                                                                    str, len)
            : NULL;
@@ -146,7 +146,7 @@ ngx_http_slidewin_redis_reader_double(const redisReadTask *task, double value,
 static void *
 ngx_http_slidewin_redis_reader_nil(const redisReadTask *task)
 {
-    return ngx_http_slidewin_redis_reader_fits(task, 0)
+    return ngx_http_slidewin_redis_reader_reserve(task, 0)
            ? ngx_http_slidewin_redis_reader_defaults->createNil(task) : NULL;
 }
 
@@ -154,7 +154,7 @@ ngx_http_slidewin_redis_reader_nil(const redisReadTask *task)
 static void *
 ngx_http_slidewin_redis_reader_bool(const redisReadTask *task, int value)
 {
-    return ngx_http_slidewin_redis_reader_fits(task, 0)
+    return ngx_http_slidewin_redis_reader_reserve(task, 0)
            ? ngx_http_slidewin_redis_reader_defaults->createBool(task, value)
            : NULL;
 }
@@ -163,7 +163,7 @@ ngx_http_slidewin_redis_reader_bool(const redisReadTask *task, int value)
 static void
 ngx_http_slidewin_redis_reader_free(void *reply)
 {
-    if (reply == &ngx_http_slidewin_redis_object) {
+    if (reply == &ngx_http_slidewin_redis_reader_reply) {
         ngx_http_slidewin_redis_reader_used = 0;
         return;
     }

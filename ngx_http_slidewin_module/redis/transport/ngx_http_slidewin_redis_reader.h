@@ -1,8 +1,8 @@
 
 /*
- * What hiredis makes of a reply.  That to a check is a short text, which is
- * looked at once: it needs no memory of its own.  What any other may take is
- * bounded in all, since hiredis bounds each array alone.
+ * The memory of the replies that hiredis reads.  The reply to a check is a
+ * short string that is used once: it is kept in a static buffer.  The memory of
+ * any other reply is bounded as a whole, since hiredis bounds each array alone.
  */
 
 
@@ -16,7 +16,7 @@
 #include <hiredis/hiredis.h>
 
 
-/* of one reply, in bytes */
+/* bytes of one reply */
 
 typedef struct {
     size_t                            max;
@@ -24,7 +24,7 @@ typedef struct {
 } ngx_http_slidewin_redis_memory_t;
 
 
-/* a reply that takes more than there is ends in hiredis' "Out of memory" */
+/* a reply that takes more than max ends in "Out of memory" of hiredis */
 void ngx_http_slidewin_redis_reader_init(redisReader *reader,
     ngx_http_slidewin_redis_memory_t *memory);
 

@@ -27,8 +27,8 @@ static void ngx_http_slidewin_redis_tls_cleanup(void *data);
 static void ngx_http_slidewin_redis_tls_resume(SSL *ssl,
     ngx_http_slidewin_redis_session_t *session,
     const ngx_http_slidewin_redis_address_t *address, const char *name);
-static int ngx_http_slidewin_redis_tls_keep(SSL *ssl, SSL_SESSION *left);
-static ngx_int_t ngx_http_slidewin_redis_tls_expect(SSL *ssl,
+static int ngx_http_slidewin_redis_tls_new_session(SSL *ssl, SSL_SESSION *new);
+static ngx_int_t ngx_http_slidewin_redis_tls_set_name(SSL *ssl,
     const char *name);
 
 
@@ -47,7 +47,7 @@ ngx_http_slidewin_redis_tls_start(ngx_http_slidewin_redis_tls_t *tls,
     ssl = SSL_new(tls->ctx);
 
     if (ssl == NULL
-        || ngx_http_slidewin_redis_tls_expect(ssl, name) != NGX_OK)
+        || ngx_http_slidewin_redis_tls_set_name(ssl, name) != NGX_OK)
     {
         SSL_free(ssl);
         ERR_clear_error();
@@ -94,20 +94,20 @@ ngx_http_slidewin_redis_tls_resume(SSL *ssl,
 
 
 /*
- * With TLS 1.3 it comes after the handshake, and more than once.  A copy is
- * kept: OpenSSL spoils that of a connection which ends without goodbye, as all
- * do whose server is lost.
+ * With TLS 1.3 sessions come after the handshake, and more than one.  A copy is
+ * kept: OpenSSL makes the session of a connection that ends without a shutdown
+ * useless, and that is how the connections to a lost server end.
  */
 
 static int
-ngx_http_slidewin_redis_tls_keep(SSL *ssl, SSL_SESSION *left)
+ngx_http_slidewin_redis_tls_new_session(SSL *ssl, SSL_SESSION *new)
 {
     ngx_http_slidewin_redis_session_t  *session;
 
     session = SSL_get_app_data(ssl);
 
     SSL_SESSION_free(session->session);
-    session->session = SSL_SESSION_dup(left);
+    session->session = SSL_SESSION_dup(new);
 
     return 0;
 }
@@ -123,10 +123,10 @@ ngx_http_slidewin_redis_tls_forget(ngx_http_slidewin_redis_session_t *session)
 }
 
 
-/* an address is no name to be asked for, but may be in a certificate */
+/* an address may be in a certificate, but not in the SNI */
 
 static ngx_int_t
-ngx_http_slidewin_redis_tls_expect(SSL *ssl, const char *name)
+ngx_http_slidewin_redis_tls_set_name(SSL *ssl, const char *name)
 {
     if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name) == 1) {
         return NGX_OK;
@@ -145,7 +145,7 @@ ngx_http_slidewin_redis_tls_reason(SSL *ssl, const char *error,
     u_char      *end, byte;
     const char  *text;
 
-    /* if it was a write that failed, the reason has not been read */
+    /* if a write failed, the alert of the server has not been read */
 
     if (ERR_peek_last_error() == 0) {
         (void) SSL_peek(ssl, &byte, 1);
@@ -205,7 +205,7 @@ ngx_http_slidewin_redis_tls_context(ngx_conf_t *cf,
     cln->handler = ngx_http_slidewin_redis_tls_cleanup;
     cln->data = tls->ctx;
 
-    /* the system's configuration may ask for more */
+    /* OpenSSL's configuration may ask for a later version */
 
     if (SSL_CTX_get_min_proto_version(tls->ctx) < TLS1_2_VERSION) {
         (void) SSL_CTX_set_min_proto_version(tls->ctx, TLS1_2_VERSION);
@@ -213,7 +213,7 @@ ngx_http_slidewin_redis_tls_context(ngx_conf_t *cf,
 
     (void) SSL_CTX_set_session_cache_mode(tls->ctx, SSL_SESS_CACHE_CLIENT
                                                |SSL_SESS_CACHE_NO_INTERNAL);
-    SSL_CTX_sess_set_new_cb(tls->ctx, ngx_http_slidewin_redis_tls_keep);
+    SSL_CTX_sess_set_new_cb(tls->ctx, ngx_http_slidewin_redis_tls_new_session);
 
     if (!tls->unverified) {
         SSL_CTX_set_verify(tls->ctx, SSL_VERIFY_PEER, NULL);
@@ -252,7 +252,7 @@ ngx_http_slidewin_redis_tls_load(ngx_conf_t *cf,
 {
     char        error[256], *reason;
     ngx_str_t   file;
-    ngx_uint_t  locked;
+    ngx_uint_t  encrypted;
 
     if (value->data == NULL) {
         return NGX_OK;
@@ -264,25 +264,26 @@ ngx_http_slidewin_redis_tls_load(ngx_conf_t *cf,
         return NGX_ERROR;
     }
 
-    /* without it OpenSSL would ask at the terminal */
+    /* without a callback OpenSSL would ask for the password at the terminal */
 
-    locked = 0;
+    encrypted = 0;
     SSL_CTX_set_default_passwd_cb(tls->ctx,
                                   ngx_http_slidewin_redis_tls_password);
-    SSL_CTX_set_default_passwd_cb_userdata(tls->ctx, &locked);
+    SSL_CTX_set_default_passwd_cb_userdata(tls->ctx, &encrypted);
 
     if (load(tls->ctx, (char *) file.data) == 1) {
         return NGX_OK;
     }
 
-    /* the first one is the cause, and a text ends with its reason */
+    /* the first error is the cause; its text ends with the reason */
 
     ERR_error_string_n(ERR_peek_error(), error, sizeof(error));
     reason = strrchr(error, ':') + 1;
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                        "cannot use \"%s=%V\" in \"slidewin_redis\" directive: "
-                       "%s", name, value, locked ? "it is encrypted" : reason);
+                       "%s", name, value,
+                       encrypted ? "it is encrypted" : reason);
 
     return NGX_ERROR;
 }
@@ -300,7 +301,7 @@ ngx_http_slidewin_redis_tls_load_key(SSL_CTX *ctx, const char *file)
 {
     X509  *cert;
 
-    /* not to be seen any more behind a key of another type */
+    /* SSL_CTX_get0_certificate() fails after a key of another type is set */
 
     cert = SSL_CTX_get0_certificate(ctx);
 
@@ -313,9 +314,9 @@ static int
 ngx_http_slidewin_redis_tls_password(char *buf, int size, int rwflag,
     void *data)
 {
-    ngx_uint_t  *locked = data;
+    ngx_uint_t  *encrypted = data;
 
-    *locked = 1;
+    *encrypted = 1;
 
     return -1;
 }

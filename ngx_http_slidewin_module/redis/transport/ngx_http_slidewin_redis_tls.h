@@ -1,7 +1,7 @@
 
 /*
- * TLS to a Redis: the ssl_... parameters, and what hiredis' layer of TLS
- * leaves to us.
+ * TLS to a Redis, as far as hiredis leaves it to its user: the files, the name
+ * of the server, sessions, errors.
  */
 
 
@@ -18,30 +18,30 @@
 #include "ngx_http_slidewin_redis_endpoint.h"
 
 
-/* an address, its port, and a name of 255 */
+/* an address, its port, and a name of 255 bytes */
 #define NGX_HTTP_SLIDEWIN_REDIS_PEER_LEN  640
 
 
 /*
- * What the last connection has left for the next one, so that the server need
- * not sign again.  Nothing is verified anew then: it is for the same address
- * that was to be known by the same name, and for no other.
+ * The session of the last connection, which saves the next one a signature of
+ * the server.  The certificate is not verified again: the session is used for
+ * the same address and the same name only.
  */
 
 typedef struct {
     SSL_SESSION  *session;      /* NULL: none */
     u_char        peer[NGX_HTTP_SLIDEWIN_REDIS_PEER_LEN];
-    unsigned      offered:1;    /* to the connection that is being made */
+    unsigned      offered:1;    /* by the current connection */
 } ngx_http_slidewin_redis_session_t;
 
 
-/* as configured; no data: not given */
+/* the parameters; without data: not given */
 
 typedef struct {
     ngx_str_t    ca;
     ngx_str_t    cert;
     ngx_str_t    key;
-    ngx_str_t    name;          /* in place of what a host is known by */
+    ngx_str_t    name;          /* instead of the host's name */
     ngx_uint_t   unverified;
     SSL_CTX     *ctx;
 } ngx_http_slidewin_redis_tls_t;
@@ -52,9 +52,8 @@ ngx_int_t ngx_http_slidewin_redis_tls_init(ngx_conf_t *cf,
     ngx_http_slidewin_redis_tls_t *tls);
 
 /*
- * Begins on a connection to that address.  The result is the context's from
- * then on and goes with it; NULL, and the reason is there.  The session is its
- * owner's, and must live longer.
+ * Begins TLS on a connection to that address.  The result is freed with the
+ * context; if it is NULL, the reason is set.  The session must outlive both.
  */
 SSL *ngx_http_slidewin_redis_tls_start(ngx_http_slidewin_redis_tls_t *tls,
     redisContext *context, const ngx_http_slidewin_redis_address_t *address,
@@ -63,7 +62,7 @@ SSL *ngx_http_slidewin_redis_tls_start(ngx_http_slidewin_redis_tls_t *tls,
 void ngx_http_slidewin_redis_tls_forget(
     ngx_http_slidewin_redis_session_t *session);
 
-/* why it ended, while it is there: OpenSSL may know more than hiredis' error */
+/* why a connection ended: OpenSSL may know more than the error of hiredis */
 void ngx_http_slidewin_redis_tls_reason(SSL *ssl, const char *error,
     u_char *reason, size_t size);
 
