@@ -13,7 +13,7 @@ static void ngx_http_slidewin_redis_sentinel_find(
 static ngx_uint_t ngx_http_slidewin_redis_sentinel_leave(
     ngx_http_slidewin_redis_endpoint_t *endpoint, ngx_uint_t failed);
 static void ngx_http_slidewin_redis_sentinel_timer(ngx_event_t *ev);
-static void ngx_http_slidewin_redis_sentinel_peer_changed(
+static void ngx_http_slidewin_redis_sentinel_changed(
     ngx_http_slidewin_redis_sentinel_peer_t *peer);
 static void ngx_http_slidewin_redis_sentinel_promotion(
     ngx_http_slidewin_redis_sentinel_peer_t *peer,
@@ -103,7 +103,7 @@ ngx_http_slidewin_redis_sentinel_timer(ngx_event_t *ev)
 
 
 static void
-ngx_http_slidewin_redis_sentinel_peer_changed(
+ngx_http_slidewin_redis_sentinel_changed(
     ngx_http_slidewin_redis_sentinel_peer_t *peer)
 {
     ngx_http_slidewin_redis_sentinel_t  *s;
@@ -144,9 +144,9 @@ ngx_http_slidewin_redis_sentinel_promoted(
 
 
 /*
- * A sentinel may be cut off together with a master that was replaced.  So more
- * than half of them must have answered before one is believed, and if those
- * disagree one more, or all that answer in time.
+ * A sentinel may be cut off together with a master that was replaced.  So no
+ * answer is used before more than half of the sentinels have answered and no
+ * other master can win, or before all have answered or the timer has expired.
  */
 
 static void
@@ -409,7 +409,7 @@ ngx_http_slidewin_redis_sentinel_start(ngx_http_slidewin_redis_sentinel_t *s,
         peer = &s->peers[i];
 
         peer->query = &s->query;
-        peer->changed = ngx_http_slidewin_redis_sentinel_peer_changed;
+        peer->changed = ngx_http_slidewin_redis_sentinel_changed;
         peer->promotion = ngx_http_slidewin_redis_sentinel_promotion;
         peer->data = s;
 

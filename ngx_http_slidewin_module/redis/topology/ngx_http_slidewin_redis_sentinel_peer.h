@@ -40,7 +40,7 @@ struct ngx_http_slidewin_redis_sentinel_peer_s {
     int64_t                                    epoch;
 
     unsigned                known:1;   /* master and epoch are */
-    unsigned                fresh:1;   /* and were told since this was reset */
+    unsigned                fresh:1;   /* and newer than the last find() */
     unsigned                silent:1;  /* lost before the last answer */
     unsigned                no_messages:1; /* may not SUBSCRIBE: is logged */
 
@@ -62,7 +62,7 @@ void ngx_http_slidewin_redis_sentinel_peer_start(
 void ngx_http_slidewin_redis_sentinel_peer_stop(
     ngx_http_slidewin_redis_sentinel_peer_t *peer);
 
-/* unless it is asked already, or is not connected */
+/* does nothing if an answer is pending, or without a connection */
 void ngx_http_slidewin_redis_sentinel_peer_ask(
     ngx_http_slidewin_redis_sentinel_peer_t *peer);
 

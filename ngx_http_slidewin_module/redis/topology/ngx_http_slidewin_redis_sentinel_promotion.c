@@ -3,7 +3,10 @@
 #include "ngx_http_slidewin_redis_sentinel_promotion.h"
 
 
-/* a replica that is no master after that, or a master unknown to sentinels */
+/*
+ * ms until a replica that is no master is given up, and until a promotion that
+ * no sentinel knows of is not believed any more
+ */
 #define NGX_HTTP_SLIDEWIN_REDIS_PROMOTION_MAX  10000
 
 

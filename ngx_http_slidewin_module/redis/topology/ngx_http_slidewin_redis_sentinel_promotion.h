@@ -27,7 +27,7 @@ struct ngx_http_slidewin_redis_promotion_s {
     ngx_http_slidewin_redis_access_t     access;
     ngx_event_t                          timer;    /* set while conn is used */
     int64_t                              confirmed_until; /* ms */
-    unsigned                             confirmed:1; /* it is the master */
+    unsigned                             confirmed:1; /* by the replica */
 
     /* the owner's: the promotion was confirmed */
 
@@ -42,7 +42,10 @@ void ngx_http_slidewin_redis_promotion_init(
     ngx_http_slidewin_redis_promotion_t *p,
     const ngx_http_slidewin_redis_access_t *access);
 
-/* unless one is expected already; name is for the log, clcf has the resolver */
+/*
+ * Does nothing if a promotion is expected already.  The name is for the log,
+ * clcf has the resolver.
+ */
 void ngx_http_slidewin_redis_promotion_expect(
     ngx_http_slidewin_redis_promotion_t *p,
     const ngx_http_slidewin_redis_master_t *replica, ngx_str_t *name,

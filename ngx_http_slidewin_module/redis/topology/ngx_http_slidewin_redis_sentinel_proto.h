@@ -27,8 +27,8 @@ typedef struct {
 
 
 /*
- * PING, where the master is, the epoch of that, and SUBSCRIBE, as they are
- * sent.  A subscriber may send nothing else: it unsubscribes first, all in one
+ * PING, the address of the master, its epoch, and SUBSCRIBE, as they are sent.
+ * A subscriber may send no other command: it unsubscribes first, all in one
  * write, so that no message is missed.
  */
 

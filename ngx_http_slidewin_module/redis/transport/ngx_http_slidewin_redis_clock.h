@@ -1,7 +1,7 @@
 
 /*
- * What time it is at the server: read by TIME in the handshake, and every
- * second while checks need it.
+ * The server's clock: read by TIME in the handshake, and every second while
+ * there are checks.
  */
 
 

@@ -361,8 +361,8 @@ ngx_http_slidewin_redis_conn_lost(ngx_http_slidewin_redis_conn_t *c,
 
     /* one line for the loss, and one for why it lasts, until it is back */
 
-    level = (c->reported && (was_ready || c->reason_reported)) ? NGX_LOG_INFO
-                                                         : NGX_LOG_ERR;
+    level = (c->reported && (was_ready || c->reason_reported))
+            ? NGX_LOG_INFO : NGX_LOG_ERR;
 
     if (++c->losses <= c->access->quiet_losses) {
         level = NGX_LOG_INFO;

@@ -56,7 +56,7 @@ struct ngx_http_slidewin_redis_conn_s {
     ngx_uint_t                           pending;  /* replies that are due */
 
     int64_t                              read_at;  /* us, last look for data */
-    int64_t                              replied_at; /* us, of that with the
+    int64_t                              replied_at; /* us, read_at of the
                                                       * last whole reply */
     int64_t                              drained_at; /* us, by conn_read() */
 

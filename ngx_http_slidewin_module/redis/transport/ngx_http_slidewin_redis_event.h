@@ -1,6 +1,6 @@
 
 /*
- * The events of hiredis on those of nginx.
+ * hiredis' event hooks on top of nginx's events.
  */
 
 

@@ -2,7 +2,7 @@
 #include "ngx_http_slidewin_redis_failback.h"
 
 
-/* between two tries, half of it by chance */
+/* ms between two tries at most; half of the pause is random */
 #define NGX_HTTP_SLIDEWIN_REDIS_FAILBACK_PAUSE  5000
 
 
