@@ -3,19 +3,22 @@
 #include <ngx_core.h>
 #include <ngx_event.h>
 
-#include "ngx_http_slidewin_redis_call.h"
+#include "ngx_http_slidewin_clock.h"
+#include "ngx_http_slidewin_redis.h"
+#include "ngx_http_slidewin_redis_batch.h"
 #include "ngx_http_slidewin_redis_cluster.h"
 #include "ngx_http_slidewin_redis_command.h"
+#include "ngx_http_slidewin_redis_dispatch.h"
 #include "ngx_http_slidewin_redis_node.h"
 #include "ngx_http_slidewin_redis_timeout.h"
 
 
-/* checks that wait, for each connection that the worker may have */
-#define NGX_HTTP_SLIDEWIN_REDIS_CROWD       16
+/* checks under way, for each connection that the worker may have */
+#define NGX_HTTP_SLIDEWIN_REDIS_CHECKS        16
 
-/* what is sent to a node and not answered: by all workers, by one at least */
-#define NGX_HTTP_SLIDEWIN_REDIS_FLIGHT      1024
-#define NGX_HTTP_SLIDEWIN_REDIS_FLIGHT_MIN  64
+/* calls to a node without a reply: of all workers, of one at least */
+#define NGX_HTTP_SLIDEWIN_REDIS_INFLIGHT      1024
+#define NGX_HTTP_SLIDEWIN_REDIS_INFLIGHT_MIN  64
 
 
 static ngx_int_t ngx_http_slidewin_redis_take(
@@ -28,6 +31,11 @@ static ngx_int_t ngx_http_slidewin_redis_give_back(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
 static ngx_int_t ngx_http_slidewin_redis_ask(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call, ngx_http_slidewin_redis_verb_e verb);
+static void ngx_http_slidewin_redis_cancel(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_call_t *call);
+static ngx_int_t ngx_http_slidewin_redis_reassign(
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call,
+    ngx_http_slidewin_call_t *replacement);
 static ngx_uint_t ngx_http_slidewin_redis_shard(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim);
 static ngx_int_t ngx_http_slidewin_redis_init_process(
@@ -41,8 +49,8 @@ const ngx_http_slidewin_backend_t  ngx_http_slidewin_redis_backend = {
     ngx_http_slidewin_redis_peek,
     ngx_http_slidewin_redis_reset,
     ngx_http_slidewin_redis_give_back,
-    ngx_http_slidewin_redis_call_cancel,
-    ngx_http_slidewin_redis_call_reassign,
+    ngx_http_slidewin_redis_cancel,
+    ngx_http_slidewin_redis_reassign,
     ngx_http_slidewin_redis_shard,
     ngx_http_slidewin_redis_init_process,
     ngx_http_slidewin_redis_exit_process
@@ -58,7 +66,7 @@ ngx_http_slidewin_redis_take(ngx_http_slidewin_store_t *store,
 }
 
 
-/* one in dry run that can never pass leaves all in dry run uncounted */
+/* a dry-run claim that can never pass leaves all dry-run claims uncounted */
 
 static ngx_int_t
 ngx_http_slidewin_redis_peek(ngx_http_slidewin_store_t *store,
@@ -106,7 +114,136 @@ static ngx_int_t
 ngx_http_slidewin_redis_ask(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call, ngx_http_slidewin_redis_verb_e verb)
 {
-    return ngx_http_slidewin_redis_call_start(store->data, call, verb);
+    uint32_t                         hash;
+    ngx_str_t                        key;
+    ngx_uint_t                       check, slot;
+    ngx_http_slidewin_redis_t       *redis;
+    ngx_http_slidewin_redis_node_t  *node;
+    ngx_http_slidewin_redis_call_t  *rcall, *leader;
+
+    static const char  many[] = "too many checks wait";
+
+    redis = store->data;
+    check = (verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_TAKE);
+    node = &redis->node;
+    slot = 0;
+
+    if (redis->cluster) {
+        slot = ngx_http_slidewin_redis_slot(redis, call->claims[0]);
+        node = ngx_http_slidewin_redis_cluster_route(redis->cluster, slot);
+    }
+
+    if (check && redis->checks >= redis->checks_max) {
+        ngx_http_slidewin_redis_node_log_error(&redis->node,
+                                             NGX_HTTP_SLIDEWIN_REDIS_TOO_MANY,
+                                             many, sizeof(many) - 1);
+        return NGX_BUSY;
+    }
+
+    if (node == NULL || !ngx_http_slidewin_redis_node_may_send(node, check)) {
+        return NGX_ERROR;
+    }
+
+    ngx_str_set(&key, "");
+    hash = 0;
+    leader = NULL;
+
+    /* a check that probes whether the node is well goes alone */
+
+    if (check && node->breaker.state == SW_BREAKER_CLOSED) {
+        ngx_http_slidewin_redis_batch_key(call, &key);
+    }
+
+    if (key.len) {
+        hash = ngx_murmur_hash2(call->claims[0]->key.data,
+                                call->claims[0]->key.len);
+        leader = ngx_http_slidewin_redis_batch_find(redis, &key, hash);
+    }
+
+    rcall = ngx_http_slidewin_redis_call_create(&key, call->log);
+    if (rcall == NULL) {
+        if (check) {
+            ngx_http_slidewin_redis_node_probe_lost(node);
+        }
+
+        return NGX_ERROR;
+    }
+
+    rcall->redis = redis;
+    rcall->node = node;
+    rcall->call = call;
+    rcall->change = !check;
+    rcall->verb = verb;
+    rcall->slot = slot;
+    rcall->number = ++redis->number;
+    rcall->batch_hash = hash;
+
+    if (leader) {
+        ngx_queue_insert_tail(&leader->followers, &rcall->queue);
+        rcall->follows = 1;
+
+    } else if (ngx_http_slidewin_redis_dispatch_submit(rcall) != NGX_OK) {
+        ngx_http_slidewin_redis_call_free(rcall);
+        return NGX_ERROR;
+
+    } else {
+        ngx_http_slidewin_redis_batch_open(rcall);
+    }
+
+    ngx_http_slidewin_redis_call_begin(rcall);
+
+    if (!rcall->sent) {
+        ngx_http_slidewin_redis_call_set_deadline(rcall,
+                                                ngx_http_slidewin_clock_us());
+    }
+
+    return NGX_AGAIN;
+}
+
+
+static void
+ngx_http_slidewin_redis_cancel(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_call_t *call)
+{
+    ngx_http_slidewin_redis_call_t  *rcall;
+
+    rcall = call->pending;
+
+    call->pending = NULL;
+    rcall->call = NULL;
+
+    if (rcall->ended) {
+        ngx_delete_posted_event(&rcall->event);
+        ngx_http_slidewin_redis_call_free(rcall);
+
+    } else if (rcall->follows) {
+        ngx_http_slidewin_redis_dispatch_unfollow(rcall);
+
+    } else if (!rcall->sent) {
+        ngx_http_slidewin_redis_dispatch_fail_unsent(rcall);
+    }
+
+    /* a call that is sent keeps its deadline: it watches the connection */
+}
+
+
+static ngx_int_t
+ngx_http_slidewin_redis_reassign(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_call_t *call, ngx_http_slidewin_call_t *replacement)
+{
+    ngx_http_slidewin_redis_call_t  *rcall;
+
+    rcall = call->pending;
+
+    if (!rcall->sent && !rcall->ended) {
+        return NGX_DECLINED;
+    }
+
+    rcall->call = replacement;
+    replacement->pending = rcall;
+    call->pending = NULL;
+
+    return NGX_OK;
 }
 
 
@@ -138,22 +275,22 @@ ngx_http_slidewin_redis_init_process(ngx_http_slidewin_store_t *store)
                                            ngx_core_module);
 
     redis->checks_max = ngx_cycle->connection_n
-                        * NGX_HTTP_SLIDEWIN_REDIS_CROWD;
-    redis->flight_max = ngx_max(NGX_HTTP_SLIDEWIN_REDIS_FLIGHT
-                                / ccf->worker_processes,
-                                NGX_HTTP_SLIDEWIN_REDIS_FLIGHT_MIN);
+                        * NGX_HTTP_SLIDEWIN_REDIS_CHECKS;
+    redis->inflight_max = ngx_max(NGX_HTTP_SLIDEWIN_REDIS_INFLIGHT
+                                  / ccf->worker_processes,
+                                  NGX_HTTP_SLIDEWIN_REDIS_INFLIGHT_MIN);
 
     /*
-     * so that calls of different workers do not bear the same number; below
-     * 2^53, which is as far as Lua counts
+     * calls of different workers have different numbers, below 2^53: Lua
+     * counts no further
      */
 
     redis->number = (int64_t) (ngx_pid & 0xfffff) << 32;
 
     ngx_http_slidewin_redis_timeouts_init(redis);
 
-    for (i = 0; i < NGX_HTTP_SLIDEWIN_REDIS_GROUPS; i++) {
-        ngx_queue_init(&redis->groups[i]);
+    for (i = 0; i < NGX_HTTP_SLIDEWIN_REDIS_BATCHES; i++) {
+        ngx_queue_init(&redis->batches[i]);
     }
 
     if (redis->cluster) {

@@ -18,8 +18,8 @@
     (sizeof(NGX_HTTP_SLIDEWIN_REDIS_EVALSHA CRLF) - 1 + 40)
 
 
-/* lists that the names of checks under way are spread over */
-#define NGX_HTTP_SLIDEWIN_REDIS_GROUPS  256
+/* lists that the batches under way are spread over */
+#define NGX_HTTP_SLIDEWIN_REDIS_BATCHES  256
 
 
 typedef struct ngx_http_slidewin_redis_s  ngx_http_slidewin_redis_t;
@@ -49,18 +49,19 @@ typedef struct {
     ngx_http_slidewin_redis_conn_t     conn;
     ngx_http_slidewin_redis_t         *redis;
     sw_breaker_t                       breaker;
-    ngx_queue_t                        waiting;    /* to be sent when there is
-                                                    * a connection, and room */
-    ngx_uint_t                         calls;      /* checks under way */
-    ngx_uint_t                         amends;     /* and changes */
-    ngx_uint_t                         flight;     /* of both: sent */
-    ngx_uint_t                         late;       /* of those: given up */
+    ngx_queue_t                        waiting;    /* calls to be sent when
+                                                    * there is a connection,
+                                                    * and room */
+    ngx_uint_t                         checks;     /* under way */
+    ngx_uint_t                         changes;    /* under way */
+    ngx_uint_t                         inflight;   /* of both: sent */
+    ngx_uint_t                         late;       /* of these: given up */
     int64_t                            answered;   /* us, the last of them */
-    ngx_uint_t                         worked;     /* checks, in time */
+    ngx_uint_t                         successes;  /* of checks, in time */
     int64_t                            watched;    /* us, when the last of the
                                                     * late ones was sent */
     ngx_event_t                        watch;
-    time_t                             logged;     /* the last bad answer */
+    time_t                             logged;     /* s, the last error */
 } ngx_http_slidewin_redis_node_t;
 
 
@@ -79,16 +80,16 @@ struct ngx_http_slidewin_redis_s {
                                        [NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS]
                                        [NGX_HTTP_SLIDEWIN_REDIS_EVALSHA_LEN];
     int64_t                             number;    /* of the last call */
-    ngx_uint_t                          amended;   /* changes so far */
-    ngx_uint_t                          checks;    /* of all nodes */
+    ngx_uint_t                          changes;   /* sent so far */
+    ngx_uint_t                          checks;    /* under way */
     ngx_uint_t                          checks_max;
-    ngx_uint_t                          flight_max;  /* of a node */
-    ngx_queue_t                         deadlines; /* of all under way */
-    ngx_event_t                         due;       /* the first of them */
-    ngx_event_t                         written;   /* what a turn has set */
-    int64_t                             writing;   /* us, since when */
-    ngx_queue_t                         groups     /* of checks under way */
-                                         [NGX_HTTP_SLIDEWIN_REDIS_GROUPS];
+    ngx_uint_t                          inflight_max; /* of a node */
+    ngx_queue_t                         deadlines; /* of calls, in order */
+    ngx_event_t                         deadline_timer;
+    ngx_event_t                         turn_end;  /* deadlines were set */
+    int64_t                             turn_start; /* us, by the first */
+    ngx_queue_t                         batches    /* under way, by hash */
+                                         [NGX_HTTP_SLIDEWIN_REDIS_BATCHES];
 };
 
 

@@ -7,43 +7,43 @@
 #include "ngx_http_slidewin_redis_batch.h"
 
 
-#define NGX_HTTP_SLIDEWIN_REDIS_GROUP_NAME_MAX  2048
+#define NGX_HTTP_SLIDEWIN_REDIS_BATCH_KEY_MAX  2048
 
 
-static ngx_queue_t *ngx_http_slidewin_redis_shard(
+static ngx_queue_t *ngx_http_slidewin_redis_batch_bucket(
     ngx_http_slidewin_redis_t *redis, uint32_t hash);
 static void ngx_http_slidewin_redis_batch_max_prefetch(
     ngx_http_slidewin_call_t *call, ngx_http_slidewin_call_t *other);
 static ngx_uint_t ngx_http_slidewin_redis_batch_still_rejected(
     ngx_http_slidewin_redis_call_t *rcall, ngx_http_slidewin_call_t *call);
 static void ngx_http_slidewin_redis_batch_copy_verdict(
-    ngx_http_slidewin_redis_call_t *rcall, ngx_http_slidewin_call_t *told,
+    ngx_http_slidewin_redis_call_t *rcall, ngx_http_slidewin_call_t *from,
     ngx_http_slidewin_call_t *call);
 static ngx_http_slidewin_call_t *ngx_http_slidewin_redis_batch_last(
     ngx_http_slidewin_redis_call_t *rcall);
 
 
 /*
- * With a dry run the claims of a call are not all or nothing, and the order
- * of calls would matter.
+ * A check with a dry run goes alone: its claims are not all or nothing, and the
+ * order of calls would matter.
  */
 
 void
 ngx_http_slidewin_redis_batch_key(ngx_http_slidewin_call_t *call,
-    ngx_str_t *name)
+    ngx_str_t *key)
 {
     u_char                     *p, *last;
     int64_t                     asked[7];
     ngx_uint_t                  i;
     ngx_http_slidewin_claim_t  *claim;
 
-    static u_char  buffer[NGX_HTTP_SLIDEWIN_REDIS_GROUP_NAME_MAX];
+    static u_char  buffer[NGX_HTTP_SLIDEWIN_REDIS_BATCH_KEY_MAX];
 
-    name->len = 0;
-    name->data = buffer;
+    key->len = 0;
+    key->data = buffer;
 
     p = buffer;
-    last = buffer + NGX_HTTP_SLIDEWIN_REDIS_GROUP_NAME_MAX;
+    last = buffer + NGX_HTTP_SLIDEWIN_REDIS_BATCH_KEY_MAX;
 
     for (i = 0; i < call->n; i++) {
         claim = call->claims[i];
@@ -66,28 +66,28 @@ ngx_http_slidewin_redis_batch_key(ngx_http_slidewin_call_t *call,
         p = ngx_cpymem(p, claim->key.data, claim->key.len);
     }
 
-    name->len = p - buffer;
+    key->len = p - buffer;
 }
 
 
 ngx_http_slidewin_redis_call_t *
 ngx_http_slidewin_redis_batch_find(ngx_http_slidewin_redis_t *redis,
-    ngx_str_t *name, uint32_t hash)
+    ngx_str_t *key, uint32_t hash)
 {
-    ngx_queue_t                     *q, *group;
+    ngx_queue_t                     *q, *bucket;
     ngx_http_slidewin_redis_call_t  *leader;
 
-    group = ngx_http_slidewin_redis_shard(redis, hash);
+    bucket = ngx_http_slidewin_redis_batch_bucket(redis, hash);
 
-    for (q = ngx_queue_head(group);
-         q != ngx_queue_sentinel(group);
+    for (q = ngx_queue_head(bucket);
+         q != ngx_queue_sentinel(bucket);
          q = ngx_queue_next(q))
     {
-        leader = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, group);
+        leader = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, batch);
 
-        if (leader->hash == hash
-            && leader->name.len == name->len
-            && ngx_memcmp(leader->name.data, name->data, name->len) == 0)
+        if (leader->batch_hash == hash
+            && leader->batch_key.len == key->len
+            && ngx_memcmp(leader->batch_key.data, key->data, key->len) == 0)
         {
             return leader;
         }
@@ -98,20 +98,21 @@ ngx_http_slidewin_redis_batch_find(ngx_http_slidewin_redis_t *redis,
 
 
 static ngx_queue_t *
-ngx_http_slidewin_redis_shard(ngx_http_slidewin_redis_t *redis, uint32_t hash)
+ngx_http_slidewin_redis_batch_bucket(ngx_http_slidewin_redis_t *redis,
+    uint32_t hash)
 {
-    return &redis->groups[hash % NGX_HTTP_SLIDEWIN_REDIS_GROUPS];
+    return &redis->batches[hash % NGX_HTTP_SLIDEWIN_REDIS_BATCHES];
 }
 
 
 void
 ngx_http_slidewin_redis_batch_open(ngx_http_slidewin_redis_call_t *rcall)
 {
-    if (rcall->name.len) {
+    if (rcall->batch_key.len) {
         rcall->leads = 1;
         ngx_queue_insert_head(
-            ngx_http_slidewin_redis_shard(rcall->node->redis, rcall->hash),
-            &rcall->group);
+            ngx_http_slidewin_redis_batch_bucket(rcall->redis, rcall->batch_hash),
+            &rcall->batch);
     }
 }
 
@@ -121,7 +122,7 @@ ngx_http_slidewin_redis_batch_close(ngx_http_slidewin_redis_call_t *rcall)
 {
     if (rcall->leads) {
         rcall->leads = 0;
-        ngx_queue_remove(&rcall->group);
+        ngx_queue_remove(&rcall->batch);
     }
 }
 
@@ -130,7 +131,7 @@ void
 ngx_http_slidewin_redis_batch_fill(ngx_http_slidewin_redis_call_t *rcall)
 {
     ngx_queue_t                     *q;
-    ngx_http_slidewin_redis_call_t  *passenger;
+    ngx_http_slidewin_redis_call_t  *member;
 
     if (rcall->times) {
         return;
@@ -140,34 +141,34 @@ ngx_http_slidewin_redis_batch_fill(ngx_http_slidewin_redis_call_t *rcall)
 
     while (!ngx_queue_empty(&rcall->followers)) {
         q = ngx_queue_head(&rcall->followers);
-        passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+        member = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
 
         ngx_queue_remove(q);
-        ngx_queue_insert_tail(&rcall->passengers, q);
+        ngx_queue_insert_tail(&rcall->members, q);
 
-        passenger->follows = 0;
+        member->follows = 0;
         rcall->times++;
 
-        ngx_http_slidewin_redis_call_set_node(passenger, rcall->node);
+        ngx_http_slidewin_redis_call_set_node(member, rcall->node);
         ngx_http_slidewin_redis_batch_max_prefetch(rcall->call,
-                                                   passenger->call);
+                                                   member->call);
     }
 
-    for (q = ngx_queue_head(&rcall->passengers);
-         q != ngx_queue_sentinel(&rcall->passengers);
+    for (q = ngx_queue_head(&rcall->members);
+         q != ngx_queue_sentinel(&rcall->members);
          q = ngx_queue_next(q))
     {
-        passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+        member = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
 
-        ngx_http_slidewin_redis_batch_max_prefetch(passenger->call,
+        ngx_http_slidewin_redis_batch_max_prefetch(member->call,
                                                    rcall->call);
     }
 }
 
 
 /*
- * One of them wishes for what is ahead, and it need not be the first: all ask
- * for it, and know what was asked for.
+ * The claim that has a prefetch need not be that of the first request: all
+ * claims of the batch have the largest, and know what was asked for.
  */
 
 static void
@@ -185,28 +186,29 @@ ngx_http_slidewin_redis_batch_max_prefetch(ngx_http_slidewin_call_t *call,
 
 
 void
-ngx_http_slidewin_redis_batch_unfill(ngx_http_slidewin_redis_call_t *rcall)
+ngx_http_slidewin_redis_batch_unfill(ngx_http_slidewin_redis_call_t *rcall,
+    ngx_queue_t *left)
 {
     ngx_queue_t                     *q;
-    ngx_http_slidewin_redis_call_t  *passenger;
+    ngx_http_slidewin_redis_call_t  *member;
 
     rcall->times = 0;
 
-    while (!ngx_queue_empty(&rcall->passengers)) {
-        q = ngx_queue_last(&rcall->passengers);
-        passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+    while (!ngx_queue_empty(&rcall->members)) {
+        q = ngx_queue_last(&rcall->members);
+        member = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
 
         ngx_queue_remove(q);
 
-        if (passenger->call == NULL) {
-            ngx_http_slidewin_redis_call_end(passenger, NGX_ERROR);
+        if (member->call == NULL) {
+            ngx_queue_insert_tail(left, q);
             continue;
         }
 
         ngx_queue_insert_head(&rcall->followers, q);
 
-        passenger->follows = 1;
-        passenger->sent = 0;
+        member->follows = 1;
+        member->sent = 0;
     }
 }
 
@@ -215,20 +217,20 @@ ngx_http_slidewin_call_t *
 ngx_http_slidewin_redis_batch_any(ngx_http_slidewin_redis_call_t *rcall)
 {
     ngx_queue_t                     *q;
-    ngx_http_slidewin_redis_call_t  *passenger;
+    ngx_http_slidewin_redis_call_t  *member;
 
     if (rcall->call) {
         return rcall->call;
     }
 
-    for (q = ngx_queue_head(&rcall->passengers);
-         q != ngx_queue_sentinel(&rcall->passengers);
+    for (q = ngx_queue_head(&rcall->members);
+         q != ngx_queue_sentinel(&rcall->members);
          q = ngx_queue_next(q))
     {
-        passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+        member = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
 
-        if (passenger->call) {
-            return passenger->call;
+        if (member->call) {
+            return member->call;
         }
     }
 
@@ -269,11 +271,11 @@ static ngx_uint_t
 ngx_http_slidewin_redis_batch_still_rejected(
     ngx_http_slidewin_redis_call_t *rcall, ngx_http_slidewin_call_t *call)
 {
-    int64_t        gone;
+    int64_t        passed;
     ngx_uint_t     i;
     sw_verdict_t  *verdict;
 
-    if (rcall->amended != rcall->node->redis->amended) {
+    if (rcall->changes != rcall->redis->changes) {
         return 0;
     }
 
@@ -284,9 +286,9 @@ ngx_http_slidewin_redis_batch_still_rejected(
             continue;
         }
 
-        gone = (ngx_http_slidewin_clock_us() - rcall->sent_at) / 1000 + 1;
+        passed = (ngx_http_slidewin_clock_us() - rcall->sent_at) / 1000 + 1;
 
-        if (verdict->retry == SW_NEVER || verdict->retry > gone) {
+        if (verdict->retry == SW_NEVER || verdict->retry > passed) {
             return 1;
         }
     }
@@ -295,11 +297,11 @@ ngx_http_slidewin_redis_batch_still_rejected(
 }
 
 
-/* Redis said so at some time since it was sent */
+/* the verdict is of some time since the call was sent, not since asked */
 
 static void
 ngx_http_slidewin_redis_batch_copy_verdict(
-    ngx_http_slidewin_redis_call_t *rcall, ngx_http_slidewin_call_t *told,
+    ngx_http_slidewin_redis_call_t *rcall, ngx_http_slidewin_call_t *from,
     ngx_http_slidewin_call_t *call)
 {
     ngx_uint_t                  i;
@@ -310,7 +312,7 @@ ngx_http_slidewin_redis_batch_copy_verdict(
     for (i = 0; i < call->n; i++) {
         claim = call->claims[i];
 
-        claim->verdict = told->claims[i]->verdict;
+        claim->verdict = from->claims[i]->verdict;
         claim->counted = 0;
         claim->prefetch = 0;
     }
@@ -318,24 +320,24 @@ ngx_http_slidewin_redis_batch_copy_verdict(
 
 
 /*
- * The first are admitted: if any is refused, this one is.  A replacement has no
- * say: what it knows of is its own request alone.
+ * The first of a batch are admitted: if any is rejected, the last one is.  A
+ * replacement has no on_reject: it knows of its own request alone.
  */
 
 static ngx_http_slidewin_call_t *
 ngx_http_slidewin_redis_batch_last(ngx_http_slidewin_redis_call_t *rcall)
 {
     ngx_queue_t                     *q;
-    ngx_http_slidewin_redis_call_t  *passenger;
+    ngx_http_slidewin_redis_call_t  *member;
 
-    for (q = ngx_queue_last(&rcall->passengers);
-         q != ngx_queue_sentinel(&rcall->passengers);
+    for (q = ngx_queue_last(&rcall->members);
+         q != ngx_queue_sentinel(&rcall->members);
          q = ngx_queue_prev(q))
     {
-        passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+        member = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
 
-        if (passenger->call && passenger->call->on_reject) {
-            return passenger->call;
+        if (member->call && member->call->on_reject) {
+            return member->call;
         }
     }
 

@@ -1,6 +1,6 @@
 
 /*
- * Checks that ask for the same, so that one question will do for them.
+ * Checks that ask for the same, so that one call will do for them.
  */
 
 
@@ -12,39 +12,45 @@
 
 
 /*
- * What a check asks for, the same bytes for the same, until the next one is
- * named; empty if it goes alone.
+ * The key of the batch that a check may be in: the same bytes for checks that
+ * ask for the same, valid until the next call; empty if the check goes alone.
  */
 void ngx_http_slidewin_redis_batch_key(ngx_http_slidewin_call_t *call,
-    ngx_str_t *name);
+    ngx_str_t *key);
 
-/* the one on its way that asks for what the name says, or NULL */
+/* the call on its way that has this key, or NULL */
 ngx_http_slidewin_redis_call_t *ngx_http_slidewin_redis_batch_find(
-    ngx_http_slidewin_redis_t *redis, ngx_str_t *name, uint32_t hash);
+    ngx_http_slidewin_redis_t *redis, ngx_str_t *key, uint32_t hash);
 
-/* from now on those that ask for the same follow it, or do not any more */
+/* from now on checks with its key follow it, or do not any more */
 void ngx_http_slidewin_redis_batch_open(
     ngx_http_slidewin_redis_call_t *rcall);
 void ngx_http_slidewin_redis_batch_close(
     ngx_http_slidewin_redis_call_t *rcall);
 
-/* those that follow it so far come along */
+/* its followers so far become members, which are sent with it */
 void ngx_http_slidewin_redis_batch_fill(
     ngx_http_slidewin_redis_call_t *rcall);
 
-/* it did not run: who has left is let go, the others follow it again */
+/*
+ * It did not run: members follow it again, but for those whose request has
+ * left, which the caller is to end.
+ */
 void ngx_http_slidewin_redis_batch_unfill(
-    ngx_http_slidewin_redis_call_t *rcall);
+    ngx_http_slidewin_redis_call_t *rcall, ngx_queue_t *left);
 
 /*
- * Those that follow one that was refused would be refused, too, unless its time
- * has come meanwhile or something was given back: whether they have got its
- * verdict.
+ * Followers of a call that was rejected would be rejected, too, unless its
+ * retry time has come meanwhile or something was given back: whether they have
+ * its verdict now.
  */
 ngx_uint_t ngx_http_slidewin_redis_batch_reject(
     ngx_http_slidewin_redis_call_t *rcall);
 
-/* of those it stands for, one that has not left; all ask for the same */
+/*
+ * The first request of the batch that has not left, or NULL; all requests of a
+ * batch ask for the same.
+ */
 ngx_http_slidewin_call_t *ngx_http_slidewin_redis_batch_any(
     ngx_http_slidewin_redis_call_t *rcall);
 

@@ -1,6 +1,7 @@
 
 /*
- * Questions on their way to a node: deadline, answer, and what it means.
+ * The record of a call on its way to a node: its life, its deadline, and where
+ * it is counted.
  */
 
 
@@ -19,98 +20,83 @@ typedef enum {
 
 
 /*
- * A call on its way.  It is not the request's: that may leave, or give up at
- * the deadline, and the reply comes all the same.
+ * The record is not the request's: the request may leave, or be given up at the
+ * deadline, and the reply comes all the same.
  *
- * While a check is on its way, those of this worker that ask for the same
- * follow it.  When it is answered or given up, the first of them goes, and
- * takes the others along as passengers: each has a deadline and an answer of
- * its own.
+ * While a check is on its way, checks of this worker that ask for the same
+ * follow it.  When it has its reply or is given up, the first follower is sent
+ * with the other followers as its members.  Each has a deadline and a verdict
+ * of its own.
  */
 
 typedef struct {
-    ngx_event_t                      event;     /* the answer */
+    ngx_event_t                      event;     /* runs call->done */
     ngx_queue_t                      deadline;
     int64_t                          due;       /* us */
-    ngx_queue_t                      queue;     /* of one of those below, or
-                                                 * of those not yet sent */
-    ngx_queue_t                      passengers;
+    ngx_queue_t                      queue;     /* in members or followers of
+                                                 * another, or waiting */
+    ngx_queue_t                      members;
     ngx_queue_t                      followers;
-    ngx_queue_t                      group;     /* of names of a like hash */
-    ngx_str_t                        name;      /* empty: it is alone */
-    uint32_t                         hash;
-    ngx_uint_t                       times;     /* with its passengers */
-    ngx_uint_t                       amended;   /* changes sent before it */
-    ngx_uint_t                       worked;    /* the node's, when sent */
+    ngx_queue_t                      batch;     /* in redis->batches */
+    ngx_str_t                        batch_key; /* empty: not shared */
+    uint32_t                         batch_hash;
+    ngx_uint_t                       times;     /* requests it is sent for */
+    ngx_uint_t                       changes;   /* redis->changes, as sent */
+    ngx_uint_t                       successes; /* of the node, as sent */
+    ngx_http_slidewin_redis_t       *redis;
     ngx_http_slidewin_redis_node_t  *node;
-    ngx_http_slidewin_call_t        *call;      /* NULL: nobody waits */
+    ngx_http_slidewin_call_t        *call;      /* NULL: its request left */
     ngx_http_slidewin_redis_verb_e   verb;
     int64_t                          number;
     int64_t                          sent_at;   /* us */
     ngx_int_t                        rc;
     ngx_uint_t                       slot;      /* in a cluster */
     ngx_uint_t                       redirects;
-    unsigned                         amends:1;  /* it is no check */
-    unsigned                         leads:1;   /* a group */
+    unsigned                         change:1;  /* reset or give_back */
+    unsigned                         leads:1;   /* a batch */
     unsigned                         follows:1;
     unsigned                         sent:1;
-    unsigned                         dated:1;   /* its deadline stands */
-    unsigned                         answered:1;
-    unsigned                         retried:1;
-    unsigned                         asking:1;
-    unsigned                         moved:1;   /* sent on, or to be */
-    unsigned                         timed:1;   /* has a deadline */
-    unsigned                         late:1;    /* given up, not answered */
+    unsigned                         ended:1;   /* event is posted */
+    unsigned                         retried:1; /* with its script */
+    unsigned                         asking:1;  /* ASKING goes before it */
+    unsigned                         redirected:1;
+    unsigned                         deadline_set:1;
+    unsigned                         deadline_final:1;
+    unsigned                         late:1;    /* given up after it was sent */
 } ngx_http_slidewin_redis_call_t;
 
 
-/* as the backend's take, reset and give_back */
-ngx_int_t ngx_http_slidewin_redis_call_start(
-    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_call_t *call,
-    ngx_http_slidewin_redis_verb_e verb);
-
-/* the backend's cancel and adopt */
-void ngx_http_slidewin_redis_call_cancel(ngx_http_slidewin_store_t *store,
-    ngx_http_slidewin_call_t *call);
-ngx_int_t ngx_http_slidewin_redis_call_reassign(
-    ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call,
-    ngx_http_slidewin_call_t *replacement);
-
-/* those that wait in the node's line: as many as may go, none will */
-void ngx_http_slidewin_redis_calls_send(ngx_http_slidewin_redis_node_t *node);
-void ngx_http_slidewin_redis_calls_fail(ngx_http_slidewin_redis_node_t *node);
-
-/* those that wait for a node of a cluster: look for it again */
-void ngx_http_slidewin_redis_calls_route(ngx_http_slidewin_redis_t *redis);
+/* node, call and redis are to be set */
+ngx_http_slidewin_redis_call_t *ngx_http_slidewin_redis_call_create(
+    ngx_str_t *batch_key, ngx_log_t *log);
+void ngx_http_slidewin_redis_call_free(ngx_http_slidewin_redis_call_t *rcall);
 
 /* the records that are kept for the next calls */
 void ngx_http_slidewin_redis_calls_free_spare(void);
 
-/* below: what the parts of a call need of each other */
+/* counts it as under way to its node, until call_end */
+void ngx_http_slidewin_redis_call_begin(ngx_http_slidewin_redis_call_t *rcall);
 
-/* sends it, with all it stands for */
-ngx_int_t ngx_http_slidewin_redis_call_send(
-    ngx_http_slidewin_redis_call_t *rcall);
-
-/* one that did not run where it was goes on to another node */
-ngx_int_t ngx_http_slidewin_redis_call_redirect(
-    ngx_http_slidewin_redis_call_t *rcall,
-    ngx_http_slidewin_redis_node_t *node);
-
-/* it counts as one under way to this node from now on */
+/* counts it as under way to this node instead */
 void ngx_http_slidewin_redis_call_set_node(
     ngx_http_slidewin_redis_call_t *rcall,
     ngx_http_slidewin_redis_node_t *node);
 
-/* it is done, by itself and not for those it stands for */
+/*
+ * It is done, without its members and followers.  Its request is told by an
+ * event: the caller may run inside hiredis.
+ */
 void ngx_http_slidewin_redis_call_end(ngx_http_slidewin_redis_call_t *rcall,
     ngx_int_t rc);
+void ngx_http_slidewin_redis_calls_end(ngx_queue_t *calls, ngx_int_t rc);
 
-/* it was not answered in time */
-void ngx_http_slidewin_redis_call_overdue(
+/* the call is overdue a timeout from now, us, unless it has ended */
+void ngx_http_slidewin_redis_call_set_deadline(
+    ngx_http_slidewin_redis_call_t *rcall, int64_t now);
+void ngx_http_slidewin_redis_call_remove_deadline(
     ngx_http_slidewin_redis_call_t *rcall);
 
-/* it will not be answered */
+/* a probe of the node will have no reply */
 void ngx_http_slidewin_redis_call_probe_lost(
     ngx_http_slidewin_redis_call_t *rcall);
 

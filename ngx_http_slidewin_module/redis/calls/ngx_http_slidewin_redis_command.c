@@ -5,7 +5,6 @@
 #include "ngx_http_slidewin_digest.h"
 #include "ngx_http_slidewin_redis_command.h"
 #include "sw_key.h"
-#include "sw_parse.h"
 #include "sw_proto.h"
 #include "sw_slot.h"
 
@@ -57,25 +56,6 @@ static void ngx_http_slidewin_redis_arg_give_back(
     int64_t number, int64_t now);
 static size_t ngx_http_slidewin_redis_key(char *text,
     ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_claim_t *claim);
-static ngx_uint_t ngx_http_slidewin_redis_all_or_none(
-    ngx_http_slidewin_call_t *call, ngx_uint_t times);
-
-
-/* what was read last: when, and by each policy */
-
-typedef struct {
-    int64_t           numbers[SW_PROTO_MOST];
-    sw_proto_asked_t  asked;
-    sw_proto_taken_t  taken;
-    sw_verdict_t      last;
-} ngx_http_slidewin_redis_answer_t;
-
-
-static int64_t
-    ngx_http_slidewin_redis_now;
-static ngx_http_slidewin_redis_answer_t
-    ngx_http_slidewin_redis_answers[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
-
 
 ngx_int_t
 ngx_http_slidewin_redis_command(ngx_http_slidewin_redis_call_t *rcall,
@@ -86,7 +66,7 @@ ngx_http_slidewin_redis_command(ngx_http_slidewin_redis_call_t *rcall,
     ngx_http_slidewin_redis_script_e    script;
     ngx_http_slidewin_redis_command_t   cmd;
 
-    redis = rcall->node->redis;
+    redis = rcall->redis;
 
     if (rcall->verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_RESET) {
         ngx_http_slidewin_redis_command_begin(&cmd, 1 + call->n);
@@ -99,7 +79,7 @@ ngx_http_slidewin_redis_command(ngx_http_slidewin_redis_call_t *rcall,
         ngx_http_slidewin_redis_command_begin(&cmd, 3 + call->n + 1);
 
         if (rcall->retried) {
-            lua = &ngx_http_slidewin_redis_scripts[script];
+            lua = &redis->access.scripts[script];
             ngx_http_slidewin_redis_arg(&cmd, "EVAL", 4);
             ngx_http_slidewin_redis_arg(&cmd, lua->data, lua->len);
 
@@ -326,145 +306,4 @@ ngx_http_slidewin_redis_arg_give_back(ngx_http_slidewin_redis_command_t *cmd,
     }
 
     ngx_http_slidewin_redis_arg(cmd, numbers, p - numbers);
-}
-
-
-ngx_uint_t
-ngx_http_slidewin_redis_error_is(redisReply *reply, const char *code)
-{
-    size_t  len;
-
-    len = ngx_strlen(code);
-
-    return reply->len >= len && ngx_strncmp(reply->str, code, len) == 0;
-}
-
-
-ngx_int_t
-ngx_http_slidewin_redis_read(ngx_http_slidewin_call_t *call, ngx_uint_t times,
-    int64_t number, redisReply *reply)
-{
-    char                              *p, *last;
-    size_t                             i, n;
-    ngx_uint_t                         k;
-    ngx_http_slidewin_claim_t         *claim;
-    ngx_http_slidewin_redis_answer_t  *answer;
-
-    if (reply->type != REDIS_REPLY_STRING
-        || reply->len < SW_PROTO_HEAD
-        || sw_proto_get(reply->str) != number)
-    {
-        return NGX_ERROR;
-    }
-
-    if (call == NULL) {
-        return NGX_OK;
-    }
-
-    ngx_http_slidewin_redis_now = sw_proto_get(reply->str + SW_PROTO_NUMBER);
-    p = reply->str + SW_PROTO_HEAD;
-    last = reply->str + reply->len;
-
-    for (k = 0; k < call->n; k++) {
-        claim = call->claims[k];
-        answer = &ngx_http_slidewin_redis_answers[k];
-        n = sw_proto_numbers(&claim->rule);
-
-        if ((size_t) (last - p) < n * SW_PROTO_NUMBER) {
-            return NGX_ERROR;
-        }
-
-        for (i = 0; i < n; i++) {
-            answer->numbers[i] = sw_proto_get(p);
-            p += SW_PROTO_NUMBER;
-        }
-
-        answer->asked.times = (int64_t) times;
-        answer->asked.cost = claim->cost;
-        answer->asked.prefetch = claim->prefetch;
-
-        if (sw_proto_read(answer->numbers, &claim->rule,
-                          ngx_http_slidewin_redis_now, &answer->asked,
-                          &answer->taken, &answer->last)
-            != SW_OK)
-        {
-            return NGX_DECLINED;
-        }
-    }
-
-    if (p != last) {
-        return NGX_ERROR;
-    }
-
-    return ngx_http_slidewin_redis_all_or_none(call, times) ? NGX_OK
-                                                            : NGX_DECLINED;
-}
-
-
-void
-ngx_http_slidewin_redis_verdicts(ngx_http_slidewin_call_t *call,
-    ngx_uint_t nth)
-{
-    ngx_uint_t                         k;
-    ngx_http_slidewin_claim_t         *claim;
-    ngx_http_slidewin_redis_answer_t  *answer;
-
-    for (k = 0; k < call->n; k++) {
-        claim = call->claims[k];
-        answer = &ngx_http_slidewin_redis_answers[k];
-
-        sw_proto_verdict(answer->numbers, &claim->rule,
-                         ngx_http_slidewin_redis_now, &answer->asked,
-                         &answer->taken, &answer->last, (int64_t) nth,
-                         &claim->verdict);
-
-        claim->counted = ((int64_t) nth <= answer->taken.counted);
-        claim->prefetch = answer->taken.prefetch;
-    }
-}
-
-
-/*
- * What is admitted must be counted, or it would be admitted for ever: as
- * ngx_http_slidewin_shm_decide() and take.lua have it.
- */
-
-static ngx_uint_t
-ngx_http_slidewin_redis_all_or_none(ngx_http_slidewin_call_t *call,
-    ngx_uint_t times)
-{
-    int64_t                     admitted, rehearsed;
-    ngx_uint_t                  i;
-    sw_proto_taken_t           *taken;
-    ngx_http_slidewin_claim_t  *claim;
-
-    admitted = (int64_t) times;
-    rehearsed = admitted;
-
-    for (i = 0; i < call->n; i++) {
-        claim = call->claims[i];
-        taken = &ngx_http_slidewin_redis_answers[i].taken;
-
-        if (claim->dry_run) {
-            rehearsed = ngx_min(rehearsed, taken->admitted);
-
-        } else {
-            admitted = ngx_min(admitted, taken->admitted);
-        }
-    }
-
-    rehearsed = ngx_min(rehearsed, admitted);
-
-    for (i = 0; i < call->n; i++) {
-        claim = call->claims[i];
-        taken = &ngx_http_slidewin_redis_answers[i].taken;
-
-        if (claim->cost
-            && taken->counted != (claim->dry_run ? rehearsed : admitted))
-        {
-            return 0;
-        }
-    }
-
-    return 1;
 }

@@ -4,65 +4,72 @@
 #include <ngx_event.h>
 
 #include "ngx_http_slidewin_redis_batch.h"
-#include "ngx_http_slidewin_redis_call.h"
 #include "ngx_http_slidewin_redis_cluster.h"
-#include "ngx_http_slidewin_redis_command.h"
 #include "ngx_http_slidewin_redis_node.h"
 #include "ngx_http_slidewin_redis_reply.h"
+#include "sw_parse.h"
+#include "sw_proto.h"
 
 
-/* a call that is sent on and on goes round in circles */
-#define NGX_HTTP_SLIDEWIN_REDIS_REDIRECTS_MAX  5
+/* what was read last, of a claim */
+
+typedef struct {
+    int64_t           numbers[SW_PROTO_MOST];
+    sw_proto_asked_t  asked;
+    sw_proto_taken_t  taken;
+    sw_verdict_t      last;
+} ngx_http_slidewin_redis_answer_t;
 
 
+static ngx_int_t ngx_http_slidewin_redis_reply_decode(
+    ngx_http_slidewin_redis_call_t *rcall, redisReply *reply);
 static ngx_int_t ngx_http_slidewin_redis_reply_verdicts(
     ngx_http_slidewin_redis_call_t *rcall, redisReply *reply);
+static ngx_int_t ngx_http_slidewin_redis_reply_read(
+    ngx_http_slidewin_call_t *call, ngx_uint_t times, int64_t number,
+    redisReply *reply);
+static void ngx_http_slidewin_redis_reply_verdict(
+    ngx_http_slidewin_call_t *call, ngx_uint_t nth);
+static ngx_uint_t ngx_http_slidewin_redis_reply_all_or_none(
+    ngx_http_slidewin_call_t *call, ngx_uint_t times);
 static ngx_int_t ngx_http_slidewin_redis_reply_error(
-    ngx_http_slidewin_redis_call_t *rcall, redisReply *reply);
+    ngx_http_slidewin_redis_call_t *rcall, redisReply *reply,
+    ngx_http_slidewin_redis_node_t **next);
 static ngx_int_t ngx_http_slidewin_redis_reply_redirect(
-    ngx_http_slidewin_redis_call_t *rcall, redisReply *reply);
+    ngx_http_slidewin_redis_call_t *rcall, redisReply *reply,
+    ngx_http_slidewin_redis_node_t **next);
 static void ngx_http_slidewin_redis_reply_odd_key(
     ngx_http_slidewin_redis_call_t *rcall, const char *reason, size_t len);
 
 
+static int64_t
+    ngx_http_slidewin_redis_reply_now;
+static ngx_http_slidewin_redis_answer_t
+    ngx_http_slidewin_redis_reply_answers[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
+
+
 ngx_int_t
 ngx_http_slidewin_redis_reply(ngx_http_slidewin_redis_call_t *rcall,
-    redisReply *reply)
+    redisReply *reply, ngx_http_slidewin_redis_node_t **next)
 {
     ngx_int_t                        rc;
     ngx_http_slidewin_redis_node_t  *node;
 
     static const char  nonsense[] = "its answer makes no sense";
 
+    if (reply->type == REDIS_REPLY_ERROR) {
+        return ngx_http_slidewin_redis_reply_error(rcall, reply, next);
+    }
+
     node = rcall->node;
 
-    if (reply->type == REDIS_REPLY_ERROR) {
-        return ngx_http_slidewin_redis_reply_error(rcall, reply);
-    }
-
-    switch (rcall->verb) {
-
-    case NGX_HTTP_SLIDEWIN_REDIS_VERB_RESET:
-        rc = (reply->type == REDIS_REPLY_INTEGER) ? NGX_OK : NGX_ERROR;
-        break;
-
-    case NGX_HTTP_SLIDEWIN_REDIS_VERB_GIVE_BACK:
-
-        /* its number, and no verdicts */
-
-        rc = ngx_http_slidewin_redis_read(NULL, 1, rcall->number, reply);
-        break;
-
-    default: /* NGX_HTTP_SLIDEWIN_REDIS_VERB_TAKE */
-        rc = ngx_http_slidewin_redis_reply_verdicts(rcall, reply);
-        break;
-    }
+    rc = ngx_http_slidewin_redis_reply_decode(rcall, reply);
 
     if (rc == NGX_OK) {
 
-        /* one that was given up has been counted as a failure already */
+        /* a late call has been counted as a failure already */
 
-        if (!rcall->late && !rcall->amends) {
+        if (!rcall->late && !rcall->change) {
             ngx_http_slidewin_redis_node_success(node);
         }
 
@@ -71,11 +78,11 @@ ngx_http_slidewin_redis_reply(ngx_http_slidewin_redis_call_t *rcall,
 
     if (rc == NGX_DECLINED) {
         ngx_http_slidewin_redis_reply_odd_key(rcall, nonsense,
-                                        sizeof(nonsense) - 1);
+                                              sizeof(nonsense) - 1);
         return NGX_ERROR;
     }
 
-    /* it is not known whose answer this is, nor the next one */
+    /* it is not known which call this reply belongs to, nor the next one */
 
     ngx_http_slidewin_redis_node_failure(node, nonsense, sizeof(nonsense) - 1);
     ngx_http_slidewin_redis_conn_drop(&node->conn, nonsense);
@@ -84,9 +91,31 @@ ngx_http_slidewin_redis_reply(ngx_http_slidewin_redis_call_t *rcall,
 }
 
 
+static ngx_int_t
+ngx_http_slidewin_redis_reply_decode(ngx_http_slidewin_redis_call_t *rcall,
+    redisReply *reply)
+{
+    switch (rcall->verb) {
+
+    case NGX_HTTP_SLIDEWIN_REDIS_VERB_RESET:
+        return (reply->type == REDIS_REPLY_INTEGER) ? NGX_OK : NGX_ERROR;
+
+    case NGX_HTTP_SLIDEWIN_REDIS_VERB_GIVE_BACK:
+
+        /* its number, and no verdicts */
+
+        return ngx_http_slidewin_redis_reply_read(NULL, 1, rcall->number,
+                                                  reply);
+
+    default: /* NGX_HTTP_SLIDEWIN_REDIS_VERB_TAKE */
+        return ngx_http_slidewin_redis_reply_verdicts(rcall, reply);
+    }
+}
+
+
 /*
- * One answer for all it stands for, and a verdict on each; what is ahead is for
- * the first who has not left.
+ * One reply for the whole batch, and a verdict for each request.  What was
+ * prefetched is for the first request that has not left.
  */
 
 static ngx_int_t
@@ -97,36 +126,35 @@ ngx_http_slidewin_redis_reply_verdicts(ngx_http_slidewin_redis_call_t *rcall,
     ngx_uint_t                       i, nth;
     ngx_queue_t                     *q;
     ngx_http_slidewin_call_t        *first, *call;
-    ngx_http_slidewin_redis_call_t  *passenger;
+    ngx_http_slidewin_redis_call_t  *member;
 
     first = ngx_http_slidewin_redis_batch_any(rcall);
 
-    rc = ngx_http_slidewin_redis_read(first, rcall->times, rcall->number,
-                                      reply);
-
+    rc = ngx_http_slidewin_redis_reply_read(first, rcall->times, rcall->number,
+                                            reply);
     if (rc != NGX_OK) {
         return rc;
     }
 
     if (rcall->call) {
-        ngx_http_slidewin_redis_verdicts(rcall->call, 1);
+        ngx_http_slidewin_redis_reply_verdict(rcall->call, 1);
     }
 
     nth = 1;
 
-    for (q = ngx_queue_head(&rcall->passengers);
-         q != ngx_queue_sentinel(&rcall->passengers);
+    for (q = ngx_queue_head(&rcall->members);
+         q != ngx_queue_sentinel(&rcall->members);
          q = ngx_queue_next(q))
     {
-        passenger = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
-        call = passenger->call;
+        member = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+        call = member->call;
         nth++;
 
         if (call == NULL) {
             continue;
         }
 
-        ngx_http_slidewin_redis_verdicts(call, nth);
+        ngx_http_slidewin_redis_reply_verdict(call, nth);
 
         for (i = 0; call != first && i < call->n; i++) {
             call->claims[i]->prefetch = 0;
@@ -137,36 +165,171 @@ ngx_http_slidewin_redis_reply_verdicts(ngx_http_slidewin_redis_call_t *rcall,
 }
 
 
+/*
+ * Reads the reply to the call of that number, sent for so many requests; call
+ * is that of any of them, or NULL if all have left.  NGX_ERROR: it is no reply
+ * to this call; NGX_DECLINED: it is one that cannot be true.
+ */
+
+static ngx_int_t
+ngx_http_slidewin_redis_reply_read(ngx_http_slidewin_call_t *call,
+    ngx_uint_t times, int64_t number, redisReply *reply)
+{
+    char                              *p, *last;
+    size_t                             i, n;
+    ngx_uint_t                         k;
+    ngx_http_slidewin_claim_t         *claim;
+    ngx_http_slidewin_redis_answer_t  *answer;
+
+    if (reply->type != REDIS_REPLY_STRING
+        || reply->len < SW_PROTO_HEAD
+        || sw_proto_get(reply->str) != number)
+    {
+        return NGX_ERROR;
+    }
+
+    if (call == NULL) {
+        return NGX_OK;
+    }
+
+    ngx_http_slidewin_redis_reply_now = sw_proto_get(reply->str + SW_PROTO_NUMBER);
+    p = reply->str + SW_PROTO_HEAD;
+    last = reply->str + reply->len;
+
+    for (k = 0; k < call->n; k++) {
+        claim = call->claims[k];
+        answer = &ngx_http_slidewin_redis_reply_answers[k];
+        n = sw_proto_numbers(&claim->rule);
+
+        if ((size_t) (last - p) < n * SW_PROTO_NUMBER) {
+            return NGX_ERROR;
+        }
+
+        for (i = 0; i < n; i++) {
+            answer->numbers[i] = sw_proto_get(p);
+            p += SW_PROTO_NUMBER;
+        }
+
+        answer->asked.times = (int64_t) times;
+        answer->asked.cost = claim->cost;
+        answer->asked.prefetch = claim->prefetch;
+
+        if (sw_proto_read(answer->numbers, &claim->rule,
+                          ngx_http_slidewin_redis_reply_now, &answer->asked,
+                          &answer->taken, &answer->last)
+            != SW_OK)
+        {
+            return NGX_DECLINED;
+        }
+    }
+
+    if (p != last) {
+        return NGX_ERROR;
+    }
+
+    if (!ngx_http_slidewin_redis_reply_all_or_none(call, times)) {
+        return NGX_DECLINED;
+    }
+
+    return NGX_OK;
+}
+
+
+/* the verdict on the nth request, the first being 1, by what was read last */
+
+static void
+ngx_http_slidewin_redis_reply_verdict(ngx_http_slidewin_call_t *call,
+    ngx_uint_t nth)
+{
+    ngx_uint_t                         k;
+    ngx_http_slidewin_claim_t         *claim;
+    ngx_http_slidewin_redis_answer_t  *answer;
+
+    for (k = 0; k < call->n; k++) {
+        claim = call->claims[k];
+        answer = &ngx_http_slidewin_redis_reply_answers[k];
+
+        sw_proto_verdict(answer->numbers, &claim->rule,
+                         ngx_http_slidewin_redis_reply_now, &answer->asked,
+                         &answer->taken, &answer->last, (int64_t) nth,
+                         &claim->verdict);
+
+        claim->counted = ((int64_t) nth <= answer->taken.counted);
+        claim->prefetch = answer->taken.prefetch;
+    }
+}
+
+
+/*
+ * What is admitted must be counted, or it would be admitted for ever: as
+ * ngx_http_slidewin_shm_decide() and take.lua count it.
+ */
+
+static ngx_uint_t
+ngx_http_slidewin_redis_reply_all_or_none(ngx_http_slidewin_call_t *call,
+    ngx_uint_t times)
+{
+    int64_t                     admitted, dry_admitted;
+    ngx_uint_t                  i;
+    sw_proto_taken_t           *taken;
+    ngx_http_slidewin_claim_t  *claim;
+
+    admitted = (int64_t) times;
+    dry_admitted = admitted;
+
+    for (i = 0; i < call->n; i++) {
+        claim = call->claims[i];
+        taken = &ngx_http_slidewin_redis_reply_answers[i].taken;
+
+        if (claim->dry_run) {
+            dry_admitted = ngx_min(dry_admitted, taken->admitted);
+
+        } else {
+            admitted = ngx_min(admitted, taken->admitted);
+        }
+    }
+
+    dry_admitted = ngx_min(dry_admitted, admitted);
+
+    for (i = 0; i < call->n; i++) {
+        claim = call->claims[i];
+        taken = &ngx_http_slidewin_redis_reply_answers[i].taken;
+
+        if (claim->cost
+            && taken->counted != (claim->dry_run ? dry_admitted : admitted))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
 static ngx_int_t
 ngx_http_slidewin_redis_reply_error(ngx_http_slidewin_redis_call_t *rcall,
-    redisReply *reply)
+    redisReply *reply, ngx_http_slidewin_redis_node_t **next)
 {
     ngx_int_t                        rc;
     ngx_http_slidewin_redis_node_t  *node;
 
     node = rcall->node;
 
-    /* it did not run: the script is brought along, once */
-
     if (ngx_http_slidewin_redis_error_is(reply, "NOSCRIPT")
         && !rcall->retried)
     {
-        if (ngx_http_slidewin_redis_batch_any(rcall) == NULL) {
-            ngx_http_slidewin_redis_call_probe_lost(rcall);
-            return NGX_ERROR;
-        }
-
-        rcall->retried = 1;
-
-        if (ngx_http_slidewin_redis_call_send(rcall) == NGX_OK) {
+        if (ngx_http_slidewin_redis_batch_any(rcall)) {
             return NGX_AGAIN;
         }
+
+        ngx_http_slidewin_redis_call_probe_lost(rcall);
+        return NGX_ERROR;
     }
 
-    if (node->redis->cluster) {
-        rc = ngx_http_slidewin_redis_reply_redirect(rcall, reply);
+    if (rcall->redis->cluster) {
+        rc = ngx_http_slidewin_redis_reply_redirect(rcall, reply, next);
 
-        if (rc != NGX_DECLINED) {
+        if (rc != NGX_OK) {
             return rc;
         }
     }
@@ -182,9 +345,9 @@ ngx_http_slidewin_redis_reply_error(ngx_http_slidewin_redis_call_t *rcall,
         return NGX_ERROR;
     }
 
-    if (rcall->amends) {
+    if (rcall->change) {
         ngx_http_slidewin_redis_node_log_error(node, "does not change a count",
-                                    reply->str, reply->len);
+                                               reply->str, reply->len);
     } else {
         ngx_http_slidewin_redis_node_failure(node, reply->str, reply->len);
     }
@@ -200,67 +363,45 @@ ngx_http_slidewin_redis_reply_error(ngx_http_slidewin_redis_call_t *rcall,
 
 
 /*
- * The node is well and did not run it, because the slot is or goes elsewhere:
- * NGX_AGAIN if the call is on its way there.  One that is to be tried again has
- * found a slot that is between two nodes, and begins anew.
+ * NGX_DECLINED if the call is to go to the next node: this one is well, and did
+ * not run it.  NGX_OK if the error is about something else.
  */
 
 static ngx_int_t
 ngx_http_slidewin_redis_reply_redirect(ngx_http_slidewin_redis_call_t *rcall,
-    redisReply *reply)
+    redisReply *reply, ngx_http_slidewin_redis_node_t **next)
 {
     ngx_uint_t                       asking;
-    ngx_http_slidewin_redis_node_t  *node, *next;
-
-    static const char  circles[] = "it was one redirect too many";
+    ngx_http_slidewin_redis_node_t  *node;
 
     node = rcall->node;
 
-    next = ngx_http_slidewin_redis_cluster_redirect(node, reply, &asking);
+    *next = ngx_http_slidewin_redis_cluster_redirect(node, reply, &asking);
 
-    if (next == NULL
+    if (*next == NULL
         && !ngx_http_slidewin_redis_error_is(reply, "MOVED")
         && !ngx_http_slidewin_redis_error_is(reply, "ASK"))
     {
-        return NGX_DECLINED;
+        return NGX_OK;
     }
 
-    if (!rcall->late && !rcall->amends) {
+    if (!rcall->late && !rcall->change) {
         ngx_http_slidewin_redis_node_success(node);
     }
 
-    if (next == NULL) {
+    if (*next == NULL) {
         ngx_http_slidewin_redis_node_log_error(node, "does not decide",
                                                reply->str, reply->len);
         return NGX_ERROR;
     }
 
-    ngx_http_slidewin_redis_batch_unfill(rcall);
-
-    if (rcall->call == NULL) {
-        return NGX_ERROR;
-    }
-
-    if (next == &node->redis->node) {
-        rcall->redirects = 0;
-
-    } else if (rcall->redirects++ == NGX_HTTP_SLIDEWIN_REDIS_REDIRECTS_MAX) {
-        ngx_http_slidewin_redis_node_log_error(node, "does not decide", circles,
-                                               sizeof(circles) - 1);
-        return NGX_ERROR;
-    }
-
     rcall->asking = asking;
 
-    if (ngx_http_slidewin_redis_call_redirect(rcall, next) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    return NGX_AGAIN;
+    return NGX_DECLINED;
 }
 
 
-/* one client's key was written by others; the server is well */
+/* another program has written the key of one client; the server is well */
 
 static void
 ngx_http_slidewin_redis_reply_odd_key(ngx_http_slidewin_redis_call_t *rcall,
@@ -270,7 +411,7 @@ ngx_http_slidewin_redis_reply_odd_key(ngx_http_slidewin_redis_call_t *rcall,
                                 "has something else under the key of a client",
                                 reason, len);
 
-    if (!rcall->amends) {
+    if (!rcall->change) {
         ngx_http_slidewin_redis_node_success(rcall->node);
     }
 }

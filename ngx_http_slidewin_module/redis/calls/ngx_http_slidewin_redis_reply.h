@@ -1,6 +1,6 @@
 
 /*
- * What an answer means, and what is done about one that is none.
+ * What the reply to a call means.
  */
 
 
@@ -11,9 +11,14 @@
 #include "ngx_http_slidewin_redis_call.h"
 
 
-/* NGX_OK, NGX_ERROR, or NGX_AGAIN if the call was sent once more */
+/*
+ * NGX_OK: the verdicts of its requests are set.  NGX_ERROR: it is no verdict,
+ * and the node was told how it went.  NGX_AGAIN: the script was not there; the
+ * call is to be sent with it.  NGX_DECLINED: the call is to go to the next
+ * node.
+ */
 ngx_int_t ngx_http_slidewin_redis_reply(ngx_http_slidewin_redis_call_t *rcall,
-    redisReply *reply);
+    redisReply *reply, ngx_http_slidewin_redis_node_t **next);
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_REDIS_REPLY_H_INCLUDED_ */

@@ -4,18 +4,28 @@
 #include <ngx_event.h>
 
 #include "ngx_http_slidewin_clock.h"
+#include "ngx_http_slidewin_redis_batch.h"
 #include "ngx_http_slidewin_redis_conn_io.h"
+#include "ngx_http_slidewin_redis_dispatch.h"
+#include "ngx_http_slidewin_redis_node.h"
 #include "ngx_http_slidewin_redis_timeout.h"
 
 
 /* a turn of the event loop that takes longer has kept back what it sent */
-#define NGX_HTTP_SLIDEWIN_REDIS_TURN_US  1000
+#define NGX_HTTP_SLIDEWIN_REDIS_TURN_US    1000
+
+/* a Redis that answers so many in time is well, and only asked too much */
+#define NGX_HTTP_SLIDEWIN_REDIS_BUSY_MIN   64
 
 
 static void ngx_http_slidewin_redis_timeouts_expired(ngx_event_t *ev);
-static void ngx_http_slidewin_redis_timeouts_written(ngx_event_t *ev);
-static void ngx_http_slidewin_redis_timeout_remove(
+static void ngx_http_slidewin_redis_timeouts_turn_end(ngx_event_t *ev);
+static void ngx_http_slidewin_redis_timeout_overdue(
     ngx_http_slidewin_redis_call_t *rcall);
+static ngx_int_t ngx_http_slidewin_redis_timeout_give_up(
+    ngx_http_slidewin_redis_call_t *rcall);
+static void ngx_http_slidewin_redis_timeout_late(
+    ngx_http_slidewin_redis_call_t *rcall, ngx_uint_t busy);
 
 
 void
@@ -23,84 +33,21 @@ ngx_http_slidewin_redis_timeouts_init(ngx_http_slidewin_redis_t *redis)
 {
     ngx_queue_init(&redis->deadlines);
 
-    redis->due.handler = ngx_http_slidewin_redis_timeouts_expired;
-    redis->due.data = redis;
-    redis->due.log = ngx_cycle->log;
+    redis->deadline_timer.handler = ngx_http_slidewin_redis_timeouts_expired;
+    redis->deadline_timer.data = redis;
+    redis->deadline_timer.log = ngx_cycle->log;
 
-    redis->written.handler = ngx_http_slidewin_redis_timeouts_written;
-    redis->written.data = redis;
-    redis->written.log = ngx_cycle->log;
-}
-
-
-void
-ngx_http_slidewin_redis_timeout_set(ngx_http_slidewin_redis_call_t *rcall,
-    int64_t now)
-{
-    ngx_http_slidewin_redis_t  *redis;
-
-    redis = rcall->node->redis;
-
-    if (rcall->timed) {
-        ngx_http_slidewin_redis_timeout_remove(rcall);
-    }
-
-    if (ngx_queue_empty(&redis->deadlines) && !redis->due.timer_set) {
-        ngx_add_timer(&redis->due, redis->timeout);
-    }
-
-    rcall->due = now + (int64_t) redis->timeout * 1000;
-    rcall->timed = 1;
-
-    ngx_queue_insert_tail(&redis->deadlines, &rcall->deadline);
-
-    if (!redis->written.posted) {
-        redis->writing = now;
-
-    } else if (rcall->sent) {
-        ngx_delete_posted_event(&redis->written);
-    }
-
-    /* behind what writes the connection, which was posted before */
-
-    ngx_post_event(&redis->written, &ngx_posted_events);
-}
-
-
-void
-ngx_http_slidewin_redis_timeout_clear(ngx_http_slidewin_redis_call_t *rcall)
-{
-    ngx_http_slidewin_redis_t  *redis;
-
-    if (!rcall->timed) {
-        return;
-    }
-
-    ngx_http_slidewin_redis_timeout_remove(rcall);
-
-    /* a worker that exits waits for no timer that nobody needs */
-
-    redis = rcall->node->redis;
-
-    if (ngx_queue_empty(&redis->deadlines) && redis->due.timer_set) {
-        ngx_del_timer(&redis->due);
-    }
-}
-
-
-static void
-ngx_http_slidewin_redis_timeout_remove(ngx_http_slidewin_redis_call_t *rcall)
-{
-    ngx_queue_remove(&rcall->deadline);
-    rcall->timed = 0;
+    redis->turn_end.handler = ngx_http_slidewin_redis_timeouts_turn_end;
+    redis->turn_end.data = redis;
+    redis->turn_end.log = ngx_cycle->log;
 }
 
 
 /*
- * One that is given up may end others, and let new ones be asked.  The time is
- * read: the one nginx caches is as old as the turn.  It may be this worker that
- * was late: what has arrived is read before a call is given up, and may make
- * room for one that stands in line.
+ * A call that is given up may end others, and let new ones be asked.  The time
+ * is read: the one nginx caches is as old as the turn.  It may be this worker
+ * that was late: what has arrived is read before a call is given up, and may
+ * make room for one that waits to be sent.
  */
 
 static void
@@ -132,8 +79,8 @@ ngx_http_slidewin_redis_timeouts_expired(ngx_event_t *ev)
             continue;
         }
 
-        ngx_http_slidewin_redis_timeout_remove(rcall);
-        ngx_http_slidewin_redis_call_overdue(rcall);
+        ngx_http_slidewin_redis_call_remove_deadline(rcall);
+        ngx_http_slidewin_redis_timeout_overdue(rcall);
     }
 }
 
@@ -144,7 +91,7 @@ ngx_http_slidewin_redis_timeouts_expired(ngx_event_t *ev)
  */
 
 static void
-ngx_http_slidewin_redis_timeouts_written(ngx_event_t *ev)
+ngx_http_slidewin_redis_timeouts_turn_end(ngx_event_t *ev)
 {
     int64_t                          now, timeout;
     ngx_queue_t                     *q;
@@ -154,7 +101,7 @@ ngx_http_slidewin_redis_timeouts_written(ngx_event_t *ev)
     redis = ev->data;
     now = ngx_http_slidewin_clock_us();
 
-    if (now - redis->writing < NGX_HTTP_SLIDEWIN_REDIS_TURN_US) {
+    if (now - redis->turn_start < NGX_HTTP_SLIDEWIN_REDIS_TURN_US) {
         return;
     }
 
@@ -166,7 +113,7 @@ ngx_http_slidewin_redis_timeouts_written(ngx_event_t *ev)
     {
         rcall = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, deadline);
 
-        if (rcall->due < redis->writing + timeout) {
+        if (rcall->due < redis->turn_start + timeout) {
             break;
         }
 
@@ -176,4 +123,124 @@ ngx_http_slidewin_redis_timeouts_written(ngx_event_t *ev)
             rcall->sent_at = now;
         }
     }
+}
+
+
+/* the record stays if a reply may come yet; the request goes on without */
+
+static void
+ngx_http_slidewin_redis_timeout_overdue(ngx_http_slidewin_redis_call_t *rcall)
+{
+    ngx_int_t                  rc;
+    ngx_http_slidewin_call_t  *call;
+
+    call = rcall->call;
+    rcall->call = NULL;
+
+    rc = ngx_http_slidewin_redis_timeout_give_up(rcall);
+
+    if (call) {
+        call->pending = NULL;
+        call->done(call, rc);
+    }
+}
+
+
+/*
+ * Redis is judged by what was sent, and by the call that was: members,
+ * followers and calls that wait to be sent say nothing about Redis.  Replies
+ * come in order: what had its reply since was sent before it, and if these are
+ * many that were in time, Redis is well and only busy.
+ */
+
+static ngx_int_t
+ngx_http_slidewin_redis_timeout_give_up(ngx_http_slidewin_redis_call_t *rcall)
+{
+    ngx_uint_t                       busy;
+    ngx_http_slidewin_redis_node_t  *node;
+
+    static const char  late[] = "a check was not answered within the timeout";
+    static const char  unsent[] = "a check was not sent within the timeout";
+
+    node = rcall->node;
+
+    if (rcall->follows) {
+        ngx_http_slidewin_redis_dispatch_unfollow(rcall);
+        return NGX_ERROR;
+    }
+
+    if (rcall->sent) {
+        busy = (node->successes - rcall->successes
+                >= NGX_HTTP_SLIDEWIN_REDIS_BUSY_MIN);
+
+        if (rcall->times) {
+            ngx_http_slidewin_redis_timeout_late(rcall, busy);
+        }
+
+        if (!busy) {
+            return NGX_ERROR;
+        }
+
+        ngx_http_slidewin_redis_node_log_error(node,
+                                             NGX_HTTP_SLIDEWIN_REDIS_TOO_MANY,
+                                             late, sizeof(late) - 1);
+        return NGX_BUSY;
+    }
+
+    if (!ngx_http_slidewin_redis_conn_open(&node->conn)) {
+        node->conn.failed |= !rcall->redirected;
+        ngx_http_slidewin_redis_dispatch_fail_unsent(rcall);
+        return NGX_ERROR;
+    }
+
+    ngx_http_slidewin_redis_dispatch_fail_unsent(rcall);
+    ngx_http_slidewin_redis_node_log_error(node,
+                                           NGX_HTTP_SLIDEWIN_REDIS_TOO_MANY,
+                                           unsent, sizeof(unsent) - 1);
+    return NGX_BUSY;
+}
+
+
+/*
+ * If no call had a reply for a whole timeout since this one was sent, the
+ * connection is not worth waiting for either, and all others that wait on it
+ * end now.  Otherwise the followers go without this one.
+ */
+
+static void
+ngx_http_slidewin_redis_timeout_late(ngx_http_slidewin_redis_call_t *rcall,
+    ngx_uint_t busy)
+{
+    int64_t                          timeout;
+    ngx_queue_t                      followers;
+    ngx_http_slidewin_redis_node_t  *node;
+
+    static const char  late[] = "no answer within the timeout";
+
+    node = rcall->node;
+
+    rcall->late = 1;
+    node->late++;
+
+    if (ngx_http_slidewin_redis_node_watch(node, rcall->sent_at) != NGX_OK) {
+        return;
+    }
+
+    /* a call that was sent again, or elsewhere, is not there for so long */
+
+    timeout = (int64_t) rcall->redis->timeout * 1000;
+
+    if (!rcall->change && !busy
+        && ngx_http_slidewin_clock_us() - rcall->sent_at >= timeout)
+    {
+        ngx_http_slidewin_redis_node_failure(node, late, sizeof(late) - 1);
+    }
+
+    ngx_http_slidewin_redis_batch_close(rcall);
+
+    ngx_queue_init(&followers);
+    ngx_queue_add(&followers, &rcall->followers);
+    ngx_queue_init(&rcall->followers);
+
+    ngx_http_slidewin_redis_dispatch_next(&followers);
 }

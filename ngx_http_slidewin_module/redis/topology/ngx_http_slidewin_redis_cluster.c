@@ -3,9 +3,8 @@
 #include <ngx_core.h>
 #include <ngx_event.h>
 
-#include "ngx_http_slidewin_redis_call.h"
+#include "ngx_http_slidewin_redis_dispatch.h"
 #include "ngx_http_slidewin_redis_cluster.h"
-#include "ngx_http_slidewin_redis_command.h"
 #include "ngx_http_slidewin_redis_node.h"
 #include "ngx_http_slidewin_redis_slots.h"
 #include "sw_parse.h"
@@ -112,7 +111,7 @@ ngx_http_slidewin_redis_cluster_again(ngx_event_t *ev)
 
     cluster = ev->data;
 
-    ngx_http_slidewin_redis_calls_route(cluster->redis);
+    ngx_http_slidewin_redis_dispatch_route(cluster->redis);
 }
 
 

@@ -29,7 +29,7 @@ ngx_http_slidewin_redis_cluster_get_node(
     ngx_uint_t                               i, place;
     ngx_http_slidewin_redis_cluster_node_t  *member;
 
-    place = cluster->n;
+    endpoint = cluster->n;
 
     for (i = 0; i < cluster->n; i++) {
         member = cluster->members[i];
@@ -231,8 +231,8 @@ ngx_http_slidewin_redis_cluster_close_unused(
             continue;
         }
 
-        if (keep || member->asked || member->node.calls
-            || member->node.amends)
+        if (keep || member->asked || member->node.checks
+            || member->node.changes)
         {
             left = 1;
             continue;

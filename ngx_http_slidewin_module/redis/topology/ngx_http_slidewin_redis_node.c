@@ -4,14 +4,14 @@
 #include <ngx_event.h>
 
 #include "ngx_http_slidewin_clock.h"
-#include "ngx_http_slidewin_redis_call.h"
+#include "ngx_http_slidewin_redis_dispatch.h"
 #include "ngx_http_slidewin_redis_cluster.h"
 #include "ngx_http_slidewin_redis_conn_io.h"
 #include "ngx_http_slidewin_redis_node.h"
 
 
 /* changes to what was counted, which nobody waits for */
-#define NGX_HTTP_SLIDEWIN_REDIS_AMENDS_MAX  4096
+#define NGX_HTTP_SLIDEWIN_REDIS_CHANGES_MAX  4096
 
 
 static void ngx_http_slidewin_redis_node_watching(ngx_event_t *ev);
@@ -23,14 +23,13 @@ static void ngx_http_slidewin_redis_node_down(
 
 void
 ngx_http_slidewin_redis_node_start(ngx_http_slidewin_redis_node_t *node,
-    ngx_http_slidewin_redis_t *redis,
-    ngx_http_slidewin_redis_endpoint_t *endpoint)
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_redis_endpoint_t *endpoint)
 {
     ngx_queue_init(&node->waiting);
 
     node->redis = redis;
 
-    node->conn.endpoint = endpoint;
+    node->conn.endpoint = place;
     node->conn.access = &redis->access;
     node->conn.ready = ngx_http_slidewin_redis_node_ready;
     node->conn.down = ngx_http_slidewin_redis_node_down;
@@ -74,10 +73,10 @@ ngx_http_slidewin_redis_node_may_send(ngx_http_slidewin_redis_node_t *node,
 
     if (!check) {
         return node->breaker.state == SW_BREAKER_CLOSED
-               && node->amends < NGX_HTTP_SLIDEWIN_REDIS_AMENDS_MAX;
+               && node->changes < NGX_HTTP_SLIDEWIN_REDIS_CHANGES_MAX;
     }
 
-    return !(node->conn.unhealthy && node->calls)
+    return !(node->conn.unhealthy && node->checks)
            && (node->breaker.state == SW_BREAKER_CLOSED
                || sw_breaker_allows(&node->breaker,
                                     ngx_http_slidewin_clock_ms()));
@@ -100,7 +99,7 @@ ngx_http_slidewin_redis_node_ready(ngx_http_slidewin_redis_conn_t *c)
 
     node = c->data;
 
-    ngx_http_slidewin_redis_calls_send(node);
+    ngx_http_slidewin_redis_dispatch_waiting(node);
 
     if (node->redis->cluster) {
         ngx_http_slidewin_redis_cluster_ready(node->redis->cluster);
@@ -116,7 +115,7 @@ ngx_http_slidewin_redis_node_down(ngx_http_slidewin_redis_conn_t *c)
     node = c->data;
 
     if (c->failed) {
-        ngx_http_slidewin_redis_calls_fail(node);
+        ngx_http_slidewin_redis_dispatch_fail_waiting(node);
     }
 
     if (node->redis->cluster) {
@@ -162,7 +161,7 @@ ngx_http_slidewin_redis_node_failure(ngx_http_slidewin_redis_node_t *node,
 
         /* nobody waits for one that is not asked */
 
-        ngx_http_slidewin_redis_calls_fail(node);
+        ngx_http_slidewin_redis_dispatch_fail_waiting(node);
     }
 }
 
@@ -170,7 +169,7 @@ ngx_http_slidewin_redis_node_failure(ngx_http_slidewin_redis_node_t *node,
 void
 ngx_http_slidewin_redis_node_success(ngx_http_slidewin_redis_node_t *node)
 {
-    node->worked++;
+    node->successes++;
 
     ngx_http_slidewin_redis_conn_healthy(&node->conn);
 
@@ -251,4 +250,15 @@ ngx_http_slidewin_redis_node_log_error(ngx_http_slidewin_redis_node_t *node,
     ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                   "slidewin redis %V %s: \"%*s\"", &node->conn.endpoint->name,
                   what, len, reason);
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_redis_error_is(redisReply *reply, const char *code)
+{
+    size_t  len;
+
+    len = ngx_strlen(code);
+
+    return reply->len >= len && ngx_strncmp(reply->str, code, len) == 0;
 }

@@ -50,5 +50,9 @@ void ngx_http_slidewin_redis_node_log_error(
     ngx_http_slidewin_redis_node_t *node, const char *what, const char *reason,
     size_t len);
 
+/* whether the reply, an error, begins with the code */
+ngx_uint_t ngx_http_slidewin_redis_error_is(redisReply *reply,
+    const char *code);
+
 
 #endif /* _NGX_HTTP_SLIDEWIN_REDIS_NODE_H_INCLUDED_ */

@@ -4,7 +4,7 @@
 #include <ngx_event.h>
 
 #include "ngx_http_slidewin_clock.h"
-#include "ngx_http_slidewin_redis_call.h"
+#include "ngx_http_slidewin_redis_dispatch.h"
 #include "ngx_http_slidewin_redis_conn_io.h"
 #include "ngx_http_slidewin_redis_node.h"
 #include "ngx_http_slidewin_redis_slots.h"
@@ -85,7 +85,7 @@ ngx_http_slidewin_redis_slots_fail_waiting(
     if (cluster->map == NULL
         && ngx_http_slidewin_redis_cluster_all_failed(cluster))
     {
-        ngx_http_slidewin_redis_calls_fail(&cluster->redis->node);
+        ngx_http_slidewin_redis_dispatch_fail_waiting(&cluster->redis->node);
     }
 }
 
@@ -227,7 +227,7 @@ ngx_http_slidewin_redis_slots_replied(redisAsyncContext *context, void *reply,
     }
 
     ngx_http_slidewin_redis_slots_applied(cluster);
-    ngx_http_slidewin_redis_calls_route(cluster->redis);
+    ngx_http_slidewin_redis_dispatch_route(cluster->redis);
 }
 
 

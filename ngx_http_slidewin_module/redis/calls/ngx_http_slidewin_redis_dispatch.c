@@ -1,0 +1,536 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+
+#include "ngx_http_slidewin_clock.h"
+#include "ngx_http_slidewin_redis_batch.h"
+#include "ngx_http_slidewin_redis_clock.h"
+#include "ngx_http_slidewin_redis_cluster.h"
+#include "ngx_http_slidewin_redis_command.h"
+#include "ngx_http_slidewin_redis_conn_io.h"
+#include "ngx_http_slidewin_redis_dispatch.h"
+#include "ngx_http_slidewin_redis_node.h"
+#include "ngx_http_slidewin_redis_reply.h"
+
+
+/* a call that is redirected more often goes round in circles */
+#define NGX_HTTP_SLIDEWIN_REDIS_REDIRECTS_MAX  5
+
+
+static ngx_int_t ngx_http_slidewin_redis_dispatch_send(
+    ngx_http_slidewin_redis_call_t *rcall);
+static int64_t ngx_http_slidewin_redis_dispatch_node_time(
+    ngx_http_slidewin_redis_node_t *node, ngx_http_slidewin_call_t *call,
+    int64_t now);
+static void ngx_http_slidewin_redis_dispatch_sent(
+    ngx_http_slidewin_redis_call_t *rcall, int64_t now);
+static void ngx_http_slidewin_redis_dispatch_asking_replied(
+    redisAsyncContext *context, void *reply, void *data);
+static void ngx_http_slidewin_redis_dispatch_replied(
+    redisAsyncContext *context, void *reply, void *data);
+static ngx_int_t ngx_http_slidewin_redis_dispatch_reply(
+    ngx_http_slidewin_redis_call_t *rcall, redisReply *reply);
+static ngx_int_t ngx_http_slidewin_redis_dispatch_redirect(
+    ngx_http_slidewin_redis_call_t *rcall,
+    ngx_http_slidewin_redis_node_t *next);
+static ngx_int_t ngx_http_slidewin_redis_dispatch_move(
+    ngx_http_slidewin_redis_call_t *rcall,
+    ngx_http_slidewin_redis_node_t *node);
+static void ngx_http_slidewin_redis_dispatch_finish(
+    ngx_http_slidewin_redis_call_t *rcall, ngx_int_t rc);
+static void ngx_http_slidewin_redis_dispatch_replace(
+    ngx_http_slidewin_redis_call_t *rcall);
+
+
+/*
+ * More calls at once than Redis can answer within the timeout would look as if
+ * Redis had failed: they wait.  A wait for the connection is Redis' own time, a
+ * wait for other calls is not.  A check that probes a Redis that has failed
+ * waits for no other.
+ */
+
+ngx_int_t
+ngx_http_slidewin_redis_dispatch_submit(ngx_http_slidewin_redis_call_t *rcall)
+{
+    ngx_http_slidewin_redis_node_t  *node;
+
+    node = rcall->node;
+
+    if (!ngx_http_slidewin_redis_conn_open(&node->conn)) {
+        rcall->deadline_final = 1;
+        ngx_queue_insert_tail(&node->waiting, &rcall->queue);
+        return NGX_OK;
+    }
+
+    if (node->breaker.state == SW_BREAKER_CLOSED
+        && (node->inflight >= rcall->redis->inflight_max
+            || !ngx_queue_empty(&node->waiting)))
+    {
+        ngx_queue_insert_tail(&node->waiting, &rcall->queue);
+        return NGX_OK;
+    }
+
+    if (ngx_http_slidewin_redis_dispatch_send(rcall) != NGX_OK) {
+        ngx_http_slidewin_redis_call_probe_lost(rcall);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+/* sends it for all requests of its batch */
+
+static ngx_int_t
+ngx_http_slidewin_redis_dispatch_send(ngx_http_slidewin_redis_call_t *rcall)
+{
+    int64_t                          now, node_time;
+    ngx_str_t                        text;
+    ngx_queue_t                     *q;
+    ngx_http_slidewin_call_t        *call;
+    ngx_http_slidewin_redis_call_t  *member;
+    ngx_http_slidewin_redis_node_t  *node;
+
+    static const char  *asking[] = { "ASKING" };
+
+    ngx_http_slidewin_redis_batch_fill(rcall);
+
+    call = ngx_http_slidewin_redis_batch_any(rcall);
+    node = rcall->node;
+    now = ngx_http_slidewin_clock_us();
+
+    node_time = ngx_http_slidewin_redis_dispatch_node_time(node, call, now);
+
+    /* ASKING is about the next command and no other */
+
+    if (rcall->asking
+        && ngx_http_slidewin_redis_conn_send(&node->conn,
+                               ngx_http_slidewin_redis_dispatch_asking_replied,
+                               &node->conn, 1, asking, NULL)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_slidewin_redis_command(rcall, call, node_time, &text)
+        != NGX_OK
+        || ngx_http_slidewin_redis_conn_write(&node->conn,
+                                      ngx_http_slidewin_redis_dispatch_replied,
+                                      rcall, &text)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    node->inflight++;
+    ngx_http_slidewin_redis_dispatch_sent(rcall, now);
+
+    rcall->redis->changes += rcall->change;
+    rcall->changes = rcall->redis->changes;
+
+    for (q = ngx_queue_head(&rcall->members);
+         q != ngx_queue_sentinel(&rcall->members);
+         q = ngx_queue_next(q))
+    {
+        member = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+        ngx_http_slidewin_redis_dispatch_sent(member, now);
+    }
+
+    /* given up, but sent once more for members that came later */
+
+    if (rcall->late) {
+        node->late++;
+        (void) ngx_http_slidewin_redis_node_watch(node, now);
+    }
+
+    return NGX_OK;
+}
+
+
+/* 0, so that the script asks Redis, if an estimate would not be exact enough */
+
+static int64_t
+ngx_http_slidewin_redis_dispatch_node_time(
+    ngx_http_slidewin_redis_node_t *node, ngx_http_slidewin_call_t *call,
+    int64_t now)
+{
+    int64_t      window;
+    sw_rule_t   *rule;
+    ngx_uint_t   i;
+
+    window = SW_WINDOW_MAX;
+
+    for (i = 0; i < call->n; i++) {
+        rule = &call->claims[i]->rule;
+
+        if (rule->algorithm == SW_LOG || rule->algorithm == SW_STRICT) {
+            return 0;
+        }
+
+        window = ngx_min(window, rule->window);
+    }
+
+    return ngx_http_slidewin_redis_clock_now(&node->conn, now, window);
+}
+
+
+/* a call that is sent once more, or elsewhere, has no more time than it had */
+
+static void
+ngx_http_slidewin_redis_dispatch_sent(ngx_http_slidewin_redis_call_t *rcall,
+    int64_t now)
+{
+    rcall->sent = 1;
+    rcall->sent_at = now;
+    rcall->successes = rcall->node->successes;
+
+    if (!rcall->deadline_final) {
+        rcall->deadline_final = 1;
+        ngx_http_slidewin_redis_call_set_deadline(rcall, now);
+    }
+}
+
+
+static void
+ngx_http_slidewin_redis_dispatch_asking_replied(redisAsyncContext *context,
+    void *reply, void *data)
+{
+    ngx_http_slidewin_redis_conn_t  *c;
+
+    c = data;
+
+    (void) ngx_http_slidewin_redis_conn_accept_reply(c, context, reply);
+}
+
+
+/*
+ * Runs inside hiredis, perhaps while another request's call frees the
+ * connection: no request may go on from here, ngx_http_slidewin_redis_call_end
+ * posts an event for each.
+ */
+
+static void
+ngx_http_slidewin_redis_dispatch_replied(redisAsyncContext *context,
+    void *reply, void *data)
+{
+    ngx_int_t                        rc;
+    ngx_http_slidewin_redis_call_t  *rcall;
+    ngx_http_slidewin_redis_node_t  *node;
+
+    rcall = data;
+    rcall->sent = 0;
+
+    node = rcall->node;
+    node->inflight--;
+    node->late -= rcall->late;
+
+    if (reply == NULL) {
+        ngx_http_slidewin_redis_call_probe_lost(rcall);
+        ngx_http_slidewin_redis_dispatch_finish(rcall, NGX_ERROR);
+        return;
+    }
+
+    node->answered = node->conn.read_at;
+    ngx_http_slidewin_redis_conn_received(&node->conn);
+
+    rc = ngx_http_slidewin_redis_dispatch_reply(rcall, reply);
+
+    if (rc != NGX_AGAIN) {
+        ngx_http_slidewin_redis_dispatch_finish(rcall, rc);
+    }
+
+    /* there is room for the next one that waits */
+
+    ngx_http_slidewin_redis_dispatch_waiting(node);
+}
+
+
+/* NGX_AGAIN if the call is on its way once more */
+
+static ngx_int_t
+ngx_http_slidewin_redis_dispatch_reply(ngx_http_slidewin_redis_call_t *rcall,
+    redisReply *reply)
+{
+    ngx_int_t                        rc;
+    ngx_http_slidewin_redis_node_t  *next;
+
+    rc = ngx_http_slidewin_redis_reply(rcall, reply, &next);
+
+    if (rc == NGX_AGAIN) {
+        rcall->retried = 1;
+
+        if (ngx_http_slidewin_redis_dispatch_send(rcall) == NGX_OK) {
+            return NGX_AGAIN;
+        }
+
+        /* that the script is not there is an error as any other now */
+
+        rc = ngx_http_slidewin_redis_reply(rcall, reply, &next);
+    }
+
+    if (rc == NGX_DECLINED) {
+        return ngx_http_slidewin_redis_dispatch_redirect(rcall, next);
+    }
+
+    return rc;
+}
+
+
+/*
+ * A call that is to be tried again has found a slot that is between two nodes,
+ * and begins anew.
+ */
+
+static ngx_int_t
+ngx_http_slidewin_redis_dispatch_redirect(
+    ngx_http_slidewin_redis_call_t *rcall,
+    ngx_http_slidewin_redis_node_t *next)
+{
+    ngx_queue_t  left;
+
+    static const char  circles[] = "it was one redirect too many";
+
+    ngx_queue_init(&left);
+
+    ngx_http_slidewin_redis_batch_unfill(rcall, &left);
+    ngx_http_slidewin_redis_calls_end(&left, NGX_ERROR);
+
+    if (rcall->call == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (next == &rcall->redis->node) {
+        rcall->redirects = 0;
+
+    } else if (rcall->redirects++ == NGX_HTTP_SLIDEWIN_REDIS_REDIRECTS_MAX) {
+        ngx_http_slidewin_redis_node_log_error(rcall->node, "does not decide",
+                                               circles, sizeof(circles) - 1);
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_slidewin_redis_dispatch_move(rcall, next) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return NGX_AGAIN;
+}
+
+
+/* a call that was not run goes to another node, and its followers with it */
+
+static ngx_int_t
+ngx_http_slidewin_redis_dispatch_move(ngx_http_slidewin_redis_call_t *rcall,
+    ngx_http_slidewin_redis_node_t *node)
+{
+    ngx_queue_t  *q;
+
+    if (node == NULL
+        || !ngx_http_slidewin_redis_node_may_send(node, !rcall->change))
+    {
+        return NGX_ERROR;
+    }
+
+    rcall->redirected = 1;
+
+    ngx_http_slidewin_redis_call_set_node(rcall, node);
+
+    for (q = ngx_queue_head(&rcall->followers);
+         q != ngx_queue_sentinel(&rcall->followers);
+         q = ngx_queue_next(q))
+    {
+        ngx_http_slidewin_redis_call_set_node(
+            ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue), node);
+    }
+
+    return ngx_http_slidewin_redis_dispatch_submit(rcall);
+}
+
+
+/* ends it with its members; then its followers have their turn */
+
+static void
+ngx_http_slidewin_redis_dispatch_finish(ngx_http_slidewin_redis_call_t *rcall,
+    ngx_int_t rc)
+{
+    ngx_uint_t   rejected;
+    ngx_queue_t  members, followers;
+
+    rejected = (rc == NGX_OK && rcall->leads
+                && ngx_http_slidewin_redis_batch_reject(rcall));
+
+    ngx_http_slidewin_redis_batch_close(rcall);
+
+    ngx_queue_init(&members);
+    ngx_queue_add(&members, &rcall->members);
+
+    ngx_queue_init(&followers);
+    ngx_queue_add(&followers, &rcall->followers);
+
+    ngx_http_slidewin_redis_call_end(rcall, rc);
+    ngx_http_slidewin_redis_calls_end(&members, rc);
+
+    if (rejected) {
+        ngx_http_slidewin_redis_calls_end(&followers, rc);
+
+    } else {
+        ngx_http_slidewin_redis_dispatch_next(&followers);
+    }
+}
+
+
+/* a node that has failed meanwhile is not asked, as for any new check */
+
+void
+ngx_http_slidewin_redis_dispatch_next(ngx_queue_t *followers)
+{
+    ngx_queue_t                     *q;
+    ngx_http_slidewin_redis_call_t  *rcall;
+
+    if (ngx_queue_empty(followers)) {
+        return;
+    }
+
+    q = ngx_queue_head(followers);
+    rcall = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+    if (!ngx_http_slidewin_redis_node_usable(rcall->node)) {
+        ngx_http_slidewin_redis_calls_end(followers, NGX_ERROR);
+        return;
+    }
+
+    ngx_queue_remove(q);
+    ngx_queue_add(&rcall->followers, followers);
+
+    rcall->follows = 0;
+
+    if (ngx_http_slidewin_redis_dispatch_submit(rcall) == NGX_OK) {
+        ngx_http_slidewin_redis_batch_open(rcall);
+
+    } else {
+        ngx_http_slidewin_redis_calls_end(&rcall->members, NGX_ERROR);
+        ngx_http_slidewin_redis_call_end(rcall, NGX_ERROR);
+    }
+}
+
+
+void
+ngx_http_slidewin_redis_dispatch_waiting(ngx_http_slidewin_redis_node_t *node)
+{
+    ngx_queue_t                     *q;
+    ngx_http_slidewin_redis_call_t  *rcall;
+
+    while (!ngx_queue_empty(&node->waiting)
+           && ngx_http_slidewin_redis_conn_open(&node->conn))
+    {
+        q = ngx_queue_head(&node->waiting);
+        rcall = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+        if (node->inflight >= rcall->redis->inflight_max) {
+            break;
+        }
+
+        ngx_queue_remove(q);
+
+        if (ngx_http_slidewin_redis_dispatch_send(rcall) != NGX_OK) {
+            ngx_http_slidewin_redis_call_probe_lost(rcall);
+            ngx_http_slidewin_redis_dispatch_finish(rcall, NGX_ERROR);
+        }
+    }
+}
+
+
+void
+ngx_http_slidewin_redis_dispatch_fail_waiting(
+    ngx_http_slidewin_redis_node_t *node)
+{
+    ngx_queue_t                     *q;
+    ngx_http_slidewin_redis_call_t  *rcall;
+
+    while (!ngx_queue_empty(&node->waiting)) {
+        q = ngx_queue_head(&node->waiting);
+        rcall = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+        ngx_http_slidewin_redis_dispatch_fail_unsent(rcall);
+    }
+}
+
+
+void
+ngx_http_slidewin_redis_dispatch_route(ngx_http_slidewin_redis_t *redis)
+{
+    ngx_queue_t                      waiting, *q;
+    ngx_http_slidewin_redis_call_t  *rcall;
+    ngx_http_slidewin_redis_node_t  *node;
+
+    ngx_queue_init(&waiting);
+    ngx_queue_add(&waiting, &redis->node.waiting);
+    ngx_queue_init(&redis->node.waiting);
+
+    while (!ngx_queue_empty(&waiting)) {
+        q = ngx_queue_head(&waiting);
+        rcall = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+        ngx_queue_remove(q);
+
+        node = ngx_http_slidewin_redis_cluster_route(redis->cluster,
+                                                     rcall->slot);
+
+        if (ngx_http_slidewin_redis_dispatch_move(rcall, node) != NGX_OK) {
+            ngx_http_slidewin_redis_calls_end(&rcall->followers, NGX_ERROR);
+            ngx_http_slidewin_redis_dispatch_finish(rcall, NGX_ERROR);
+        }
+    }
+}
+
+
+void
+ngx_http_slidewin_redis_dispatch_unfollow(
+    ngx_http_slidewin_redis_call_t *rcall)
+{
+    ngx_queue_remove(&rcall->queue);
+    ngx_http_slidewin_redis_call_end(rcall, NGX_ERROR);
+}
+
+
+void
+ngx_http_slidewin_redis_dispatch_fail_unsent(
+    ngx_http_slidewin_redis_call_t *rcall)
+{
+    if (!ngx_queue_empty(&rcall->followers)
+        && ngx_http_slidewin_redis_node_usable(rcall->node))
+    {
+        ngx_http_slidewin_redis_dispatch_replace(rcall);
+    }
+
+    ngx_queue_remove(&rcall->queue);
+    ngx_http_slidewin_redis_call_probe_lost(rcall);
+    ngx_http_slidewin_redis_dispatch_finish(rcall, NGX_ERROR);
+}
+
+
+/* its first follower waits to be sent in place of it */
+
+static void
+ngx_http_slidewin_redis_dispatch_replace(ngx_http_slidewin_redis_call_t *rcall)
+{
+    ngx_queue_t                     *q;
+    ngx_http_slidewin_redis_call_t  *next;
+
+    q = ngx_queue_head(&rcall->followers);
+    next = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
+
+    ngx_queue_remove(q);
+    ngx_queue_insert_after(&rcall->queue, q);
+
+    ngx_queue_add(&next->followers, &rcall->followers);
+    ngx_queue_init(&rcall->followers);
+
+    next->follows = 0;
+    next->redirected = rcall->redirected;
+    ngx_http_slidewin_redis_call_set_node(next, rcall->node);
+
+    ngx_http_slidewin_redis_batch_close(rcall);
+    ngx_http_slidewin_redis_batch_open(next);
+}
