@@ -6,10 +6,8 @@
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_redis.h"
 #include "ngx_http_slidewin_redis_batch.h"
-#include "ngx_http_slidewin_redis_cluster.h"
 #include "ngx_http_slidewin_redis_command.h"
 #include "ngx_http_slidewin_redis_dispatch.h"
-#include "ngx_http_slidewin_redis_node.h"
 #include "ngx_http_slidewin_redis_timeout.h"
 
 
@@ -31,6 +29,8 @@ static ngx_int_t ngx_http_slidewin_redis_give_back(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
 static ngx_int_t ngx_http_slidewin_redis_ask(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call, ngx_http_slidewin_redis_verb_e verb);
+static void ngx_http_slidewin_redis_log_too_many(
+    ngx_http_slidewin_redis_t *redis);
 static void ngx_http_slidewin_redis_cancel(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call);
 static ngx_int_t ngx_http_slidewin_redis_reassign(
@@ -116,31 +116,32 @@ ngx_http_slidewin_redis_ask(ngx_http_slidewin_store_t *store,
 {
     uint32_t                         hash;
     ngx_str_t                        key;
+    ngx_int_t                        rc;
     ngx_uint_t                       check, slot;
     ngx_http_slidewin_redis_t       *redis;
     ngx_http_slidewin_redis_node_t  *node;
     ngx_http_slidewin_redis_call_t  *rcall, *leader;
 
-    static const char  many[] = "too many checks wait";
-
     redis = store->data;
     check = (verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_TAKE);
     node = &redis->node;
     slot = 0;
+    rc = NGX_OK;
 
     if (redis->cluster) {
         slot = ngx_http_slidewin_redis_slot(redis, call->claims[0]);
-        node = ngx_http_slidewin_redis_cluster_route(redis->cluster, slot);
+        rc = ngx_http_slidewin_redis_cluster_route(redis->cluster, slot,
+                                                   &node);
     }
 
     if (check && redis->checks >= redis->checks_max) {
-        ngx_http_slidewin_redis_node_log_error(&redis->node,
-                                             NGX_HTTP_SLIDEWIN_REDIS_TOO_MANY,
-                                             many, sizeof(many) - 1);
+        ngx_http_slidewin_redis_log_too_many(redis);
         return NGX_BUSY;
     }
 
-    if (node == NULL || !ngx_http_slidewin_redis_node_may_send(node, check)) {
+    if (rc == NGX_ERROR
+        || !ngx_http_slidewin_redis_dispatch_may_send(redis, node, check))
+    {
         return NGX_ERROR;
     }
 
@@ -150,7 +151,9 @@ ngx_http_slidewin_redis_ask(ngx_http_slidewin_store_t *store,
 
     /* a check that probes whether the node is well goes alone */
 
-    if (check && node->breaker.state == SW_BREAKER_CLOSED) {
+    if (check
+        && (node == NULL || node->breaker.state == SW_BREAKER_CLOSED))
+    {
         ngx_http_slidewin_redis_batch_key(call, &key);
     }
 
@@ -162,7 +165,7 @@ ngx_http_slidewin_redis_ask(ngx_http_slidewin_store_t *store,
 
     rcall = ngx_http_slidewin_redis_call_create(&key, call->log);
     if (rcall == NULL) {
-        if (check) {
+        if (check && node) {
             ngx_http_slidewin_redis_node_probe_lost(node);
         }
 
@@ -198,6 +201,24 @@ ngx_http_slidewin_redis_ask(ngx_http_slidewin_store_t *store,
     }
 
     return NGX_AGAIN;
+}
+
+
+static void
+ngx_http_slidewin_redis_log_too_many(ngx_http_slidewin_redis_t *redis)
+{
+    static const char  many[] = "too many checks wait";
+
+    if (redis->cluster) {
+        ngx_http_slidewin_redis_cluster_log_error(redis->cluster,
+                                             NGX_HTTP_SLIDEWIN_REDIS_TOO_MANY,
+                                             many, sizeof(many) - 1);
+        return;
+    }
+
+    ngx_http_slidewin_redis_node_log_error(&redis->node,
+                                           NGX_HTTP_SLIDEWIN_REDIS_TOO_MANY,
+                                           many, sizeof(many) - 1);
 }
 
 
@@ -294,7 +315,8 @@ ngx_http_slidewin_redis_init_process(ngx_http_slidewin_store_t *store)
     }
 
     if (redis->cluster) {
-        ngx_http_slidewin_redis_cluster_start(redis->cluster);
+        ngx_http_slidewin_redis_cluster_start(redis->cluster, redis->timeout,
+                             &ngx_http_slidewin_redis_dispatch_cluster_hooks);
         return NGX_OK;
     }
 
@@ -306,7 +328,9 @@ ngx_http_slidewin_redis_init_process(ngx_http_slidewin_store_t *store)
         endpoint = &redis->sentinel->endpoint;
     }
 
-    ngx_http_slidewin_redis_node_start(&redis->node, redis, endpoint);
+    ngx_http_slidewin_redis_node_start(&redis->node, endpoint, &redis->access,
+                                redis->timeout,
+                                &ngx_http_slidewin_redis_dispatch_node_hooks);
 
     return NGX_OK;
 }

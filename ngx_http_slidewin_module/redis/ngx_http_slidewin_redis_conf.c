@@ -7,10 +7,8 @@
 #include "ngx_http_slidewin_digest.h"
 #include "ngx_http_slidewin_lua.h"
 #include "ngx_http_slidewin_param.h"
-#include "ngx_http_slidewin_redis_cluster.h"
+#include "ngx_http_slidewin_redis.h"
 #include "ngx_http_slidewin_redis_handshake.h"
-#include "ngx_http_slidewin_redis_sentinel.h"
-#include "ngx_http_slidewin_redis_tls.h"
 #include "ngx_http_slidewin_redis_types.h"
 #include "sw_url.h"
 
@@ -123,7 +121,7 @@ static const ngx_http_slidewin_param_t  ngx_http_slidewin_redis_params[] = {
 };
 
 
-ngx_str_t  ngx_http_slidewin_redis_scripts[] = {
+static ngx_str_t  ngx_http_slidewin_redis_scripts[] = {
     ngx_string(NGX_HTTP_SLIDEWIN_LUA_TAKE),
     ngx_string(NGX_HTTP_SLIDEWIN_LUA_TAKE_PAIR),
     ngx_string(NGX_HTTP_SLIDEWIN_LUA_TAKE_LOG),
@@ -230,7 +228,10 @@ ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
     }
 
     if (url.kind == SW_URL_CLUSTER) {
-        return ngx_http_slidewin_redis_cluster_create(cf, redis, &url);
+        redis->cluster = ngx_http_slidewin_redis_cluster_create(cf, access,
+                                                                &url);
+
+        return redis->cluster ? NGX_CONF_OK : NGX_CONF_ERROR;
     }
 
     if (url.kind == SW_URL_SENTINEL) {

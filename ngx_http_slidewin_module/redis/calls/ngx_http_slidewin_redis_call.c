@@ -4,7 +4,6 @@
 #include <ngx_event.h>
 
 #include "ngx_http_slidewin_redis_call.h"
-#include "ngx_http_slidewin_redis_node.h"
 
 
 /* room for the batch key of a check by one policy or two */
@@ -123,7 +122,17 @@ ngx_http_slidewin_redis_call_set_node(ngx_http_slidewin_redis_call_t *rcall,
 static ngx_uint_t *
 ngx_http_slidewin_redis_call_inflight(ngx_http_slidewin_redis_call_t *rcall)
 {
-    return rcall->change ? &rcall->node->changes : &rcall->node->checks;
+    ngx_http_slidewin_redis_node_t     *node;
+    ngx_http_slidewin_redis_cluster_t  *cluster;
+
+    node = rcall->node;
+
+    if (node == NULL) {
+        cluster = rcall->redis->cluster;
+        return rcall->change ? &cluster->changes : &cluster->checks;
+    }
+
+    return rcall->change ? &node->changes : &node->checks;
 }
 
 
@@ -254,7 +263,7 @@ ngx_http_slidewin_redis_call_clear_deadline(
 void
 ngx_http_slidewin_redis_call_probe_lost(ngx_http_slidewin_redis_call_t *rcall)
 {
-    if (!rcall->change) {
+    if (!rcall->change && rcall->node) {
         ngx_http_slidewin_redis_node_probe_lost(rcall->node);
     }
 }

@@ -44,7 +44,8 @@ typedef struct {
     ngx_uint_t                       changes;   /* redis->changes, as sent */
     ngx_uint_t                       successes; /* of the node, as sent */
     ngx_http_slidewin_redis_t       *redis;
-    ngx_http_slidewin_redis_node_t  *node;
+    ngx_http_slidewin_redis_node_t  *node;      /* NULL: when the slots of the
+                                                 * cluster are known */
     ngx_http_slidewin_call_t        *call;      /* NULL: its request left */
     ngx_http_slidewin_redis_verb_e   verb;
     int64_t                          number;
@@ -74,7 +75,7 @@ void ngx_http_slidewin_redis_call_free(ngx_http_slidewin_redis_call_t *rcall);
 /* the records that are kept for the next calls */
 void ngx_http_slidewin_redis_calls_free_spare(void);
 
-/* counts it as under way to its node, until call_end */
+/* counts it as under way to its node, or to the cluster, until it ends */
 void ngx_http_slidewin_redis_call_begin(ngx_http_slidewin_redis_call_t *rcall);
 
 /* counts it as under way to this node instead */

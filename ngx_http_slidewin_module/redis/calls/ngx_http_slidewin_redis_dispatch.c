@@ -6,11 +6,9 @@
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_redis_batch.h"
 #include "ngx_http_slidewin_redis_clock.h"
-#include "ngx_http_slidewin_redis_cluster.h"
 #include "ngx_http_slidewin_redis_command.h"
 #include "ngx_http_slidewin_redis_conn_io.h"
 #include "ngx_http_slidewin_redis_dispatch.h"
-#include "ngx_http_slidewin_redis_node.h"
 #include "ngx_http_slidewin_redis_reply.h"
 
 
@@ -18,6 +16,17 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_REDIRECTS_MAX  5
 
 
+static void ngx_http_slidewin_redis_dispatch_waiting(
+    ngx_http_slidewin_redis_node_t *node);
+static void ngx_http_slidewin_redis_dispatch_node_unusable(
+    ngx_http_slidewin_redis_node_t *node);
+static void ngx_http_slidewin_redis_dispatch_slots_known(
+    ngx_http_slidewin_redis_cluster_t *cluster);
+static void ngx_http_slidewin_redis_dispatch_slots_failed(
+    ngx_http_slidewin_redis_cluster_t *cluster);
+static void ngx_http_slidewin_redis_dispatch_fail_queue(ngx_queue_t *waiting);
+static ngx_uint_t ngx_http_slidewin_redis_dispatch_usable(
+    ngx_http_slidewin_redis_call_t *rcall);
 static ngx_int_t ngx_http_slidewin_redis_dispatch_send(
     ngx_http_slidewin_redis_call_t *rcall);
 static int64_t ngx_http_slidewin_redis_dispatch_node_time(
@@ -43,11 +52,49 @@ static void ngx_http_slidewin_redis_dispatch_replace(
     ngx_http_slidewin_redis_call_t *rcall);
 
 
+const ngx_http_slidewin_redis_node_hooks_t
+    ngx_http_slidewin_redis_dispatch_node_hooks =
+{
+    ngx_http_slidewin_redis_dispatch_waiting,
+    ngx_http_slidewin_redis_dispatch_node_unusable,
+    NULL
+};
+
+const ngx_http_slidewin_redis_cluster_hooks_t
+    ngx_http_slidewin_redis_dispatch_cluster_hooks =
+{
+    ngx_http_slidewin_redis_dispatch_waiting,
+    ngx_http_slidewin_redis_dispatch_node_unusable,
+    ngx_http_slidewin_redis_dispatch_slots_known,
+    ngx_http_slidewin_redis_dispatch_slots_failed
+};
+
+
+ngx_uint_t
+ngx_http_slidewin_redis_dispatch_may_send(ngx_http_slidewin_redis_t *redis,
+    ngx_http_slidewin_redis_node_t *node, ngx_uint_t check)
+{
+    return node ? ngx_http_slidewin_redis_node_may_send(node, check)
+                : ngx_http_slidewin_redis_cluster_may_wait(redis->cluster,
+                                                           check);
+}
+
+
+/* whether a check that was let in and did not go yet may go now */
+
+static ngx_uint_t
+ngx_http_slidewin_redis_dispatch_usable(ngx_http_slidewin_redis_call_t *rcall)
+{
+    return rcall->node ? ngx_http_slidewin_redis_node_usable(rcall->node)
+                       : !rcall->redis->cluster->wait_failed;
+}
+
+
 /*
  * More calls at once than Redis can answer within the timeout would look as if
- * Redis had failed: they wait.  A wait for the connection is Redis' own time, a
- * wait for other calls is not.  A check that probes a Redis that has failed
- * waits for no other.
+ * Redis had failed: they wait.  A wait for the slots or the connection is
+ * Redis' own time, a wait for other calls is not.  A check that probes a Redis
+ * that has failed waits for no other.
  */
 
 ngx_int_t
@@ -56,6 +103,12 @@ ngx_http_slidewin_redis_dispatch_submit(ngx_http_slidewin_redis_call_t *rcall)
     ngx_http_slidewin_redis_node_t  *node;
 
     node = rcall->node;
+
+    if (node == NULL) {
+        rcall->deadline_final = 1;
+        ngx_queue_insert_tail(&rcall->redis->cluster->waiting, &rcall->queue);
+        return NGX_OK;
+    }
 
     if (!ngx_http_slidewin_redis_conn_open(&node->conn)) {
         rcall->deadline_final = 1;
@@ -279,7 +332,7 @@ ngx_http_slidewin_redis_dispatch_reply(ngx_http_slidewin_redis_call_t *rcall,
 
 
 /*
- * A call that is to be tried again has found a slot that is between two nodes,
+ * A call that is to wait for the slots has found one that is between two nodes,
  * and begins anew.
  */
 
@@ -301,7 +354,7 @@ ngx_http_slidewin_redis_dispatch_redirect(
         return NGX_ERROR;
     }
 
-    if (next == &rcall->redis->node) {
+    if (next == NULL) {
         rcall->redirects = 0;
 
     } else if (rcall->redirects++ == NGX_HTTP_SLIDEWIN_REDIS_REDIRECTS_MAX) {
@@ -318,7 +371,10 @@ ngx_http_slidewin_redis_dispatch_redirect(
 }
 
 
-/* a call that was not run goes to another node, and its followers with it */
+/*
+ * A call that did not run goes to another node, or waits for the slots, and its
+ * followers with it.
+ */
 
 static ngx_int_t
 ngx_http_slidewin_redis_dispatch_move(ngx_http_slidewin_redis_call_t *rcall,
@@ -326,8 +382,8 @@ ngx_http_slidewin_redis_dispatch_move(ngx_http_slidewin_redis_call_t *rcall,
 {
     ngx_queue_t  *q;
 
-    if (node == NULL
-        || !ngx_http_slidewin_redis_node_may_send(node, !rcall->change))
+    if (!ngx_http_slidewin_redis_dispatch_may_send(rcall->redis, node,
+                                                   !rcall->change))
     {
         return NGX_ERROR;
     }
@@ -395,7 +451,7 @@ ngx_http_slidewin_redis_dispatch_next(ngx_queue_t *followers)
     q = ngx_queue_head(followers);
     rcall = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
 
-    if (!ngx_http_slidewin_redis_node_usable(rcall->node)) {
+    if (!ngx_http_slidewin_redis_dispatch_usable(rcall)) {
         ngx_http_slidewin_redis_calls_end(followers, NGX_ERROR);
         return;
     }
@@ -415,7 +471,9 @@ ngx_http_slidewin_redis_dispatch_next(ngx_queue_t *followers)
 }
 
 
-void
+/* sends as many of the calls that wait for the node as may be sent */
+
+static void
 ngx_http_slidewin_redis_dispatch_waiting(ngx_http_slidewin_redis_node_t *node)
 {
     ngx_queue_t                     *q;
@@ -441,15 +499,30 @@ ngx_http_slidewin_redis_dispatch_waiting(ngx_http_slidewin_redis_node_t *node)
 }
 
 
-void
-ngx_http_slidewin_redis_dispatch_fail_waiting(
+static void
+ngx_http_slidewin_redis_dispatch_node_unusable(
     ngx_http_slidewin_redis_node_t *node)
+{
+    ngx_http_slidewin_redis_dispatch_fail_queue(&node->waiting);
+}
+
+
+static void
+ngx_http_slidewin_redis_dispatch_slots_failed(
+    ngx_http_slidewin_redis_cluster_t *cluster)
+{
+    ngx_http_slidewin_redis_dispatch_fail_queue(&cluster->waiting);
+}
+
+
+static void
+ngx_http_slidewin_redis_dispatch_fail_queue(ngx_queue_t *waiting)
 {
     ngx_queue_t                     *q;
     ngx_http_slidewin_redis_call_t  *rcall;
 
-    while (!ngx_queue_empty(&node->waiting)) {
-        q = ngx_queue_head(&node->waiting);
+    while (!ngx_queue_empty(waiting)) {
+        q = ngx_queue_head(waiting);
         rcall = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
 
         ngx_http_slidewin_redis_dispatch_fail_unsent(rcall);
@@ -457,16 +530,18 @@ ngx_http_slidewin_redis_dispatch_fail_waiting(
 }
 
 
-void
-ngx_http_slidewin_redis_dispatch_route(ngx_http_slidewin_redis_t *redis)
+static void
+ngx_http_slidewin_redis_dispatch_slots_known(
+    ngx_http_slidewin_redis_cluster_t *cluster)
 {
+    ngx_int_t                        rc;
     ngx_queue_t                      waiting, *q;
     ngx_http_slidewin_redis_call_t  *rcall;
     ngx_http_slidewin_redis_node_t  *node;
 
     ngx_queue_init(&waiting);
-    ngx_queue_add(&waiting, &redis->node.waiting);
-    ngx_queue_init(&redis->node.waiting);
+    ngx_queue_add(&waiting, &cluster->waiting);
+    ngx_queue_init(&cluster->waiting);
 
     while (!ngx_queue_empty(&waiting)) {
         q = ngx_queue_head(&waiting);
@@ -474,10 +549,12 @@ ngx_http_slidewin_redis_dispatch_route(ngx_http_slidewin_redis_t *redis)
 
         ngx_queue_remove(q);
 
-        node = ngx_http_slidewin_redis_cluster_route(redis->cluster,
-                                                     rcall->slot);
+        rc = ngx_http_slidewin_redis_cluster_route(cluster, rcall->slot,
+                                                   &node);
 
-        if (ngx_http_slidewin_redis_dispatch_move(rcall, node) != NGX_OK) {
+        if (rc == NGX_ERROR
+            || ngx_http_slidewin_redis_dispatch_move(rcall, node) != NGX_OK)
+        {
             ngx_http_slidewin_redis_calls_end(&rcall->followers, NGX_ERROR);
             ngx_http_slidewin_redis_dispatch_finish(rcall, NGX_ERROR);
         }
@@ -499,7 +576,7 @@ ngx_http_slidewin_redis_dispatch_fail_unsent(
     ngx_http_slidewin_redis_call_t *rcall)
 {
     if (!ngx_queue_empty(&rcall->followers)
-        && ngx_http_slidewin_redis_node_usable(rcall->node))
+        && ngx_http_slidewin_redis_dispatch_usable(rcall))
     {
         ngx_http_slidewin_redis_dispatch_replace(rcall);
     }

@@ -17,21 +17,24 @@
     "is asked for more than it can answer"
 
 
+/* what calls do when a node can be asked or cannot, or slots are known */
+extern const ngx_http_slidewin_redis_node_hooks_t
+    ngx_http_slidewin_redis_dispatch_node_hooks;
+extern const ngx_http_slidewin_redis_cluster_hooks_t
+    ngx_http_slidewin_redis_dispatch_cluster_hooks;
+
+
+/* whether a check, or a change, may go to the node, or wait for the slots */
+ngx_uint_t ngx_http_slidewin_redis_dispatch_may_send(
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_redis_node_t *node,
+    ngx_uint_t check);
+
 /*
- * Sends the call, or lets it wait for the connection or for calls before it.
- * NGX_ERROR if that cannot be, and the call is the caller's.
+ * Sends the call, or lets it wait: for the slots, for the connection or for
+ * calls before it.  NGX_ERROR if that cannot be, and the call is the caller's.
  */
 ngx_int_t ngx_http_slidewin_redis_dispatch_submit(
     ngx_http_slidewin_redis_call_t *rcall);
-
-/* the calls that wait for the node: as many as may be sent, or none will be */
-void ngx_http_slidewin_redis_dispatch_waiting(
-    ngx_http_slidewin_redis_node_t *node);
-void ngx_http_slidewin_redis_dispatch_fail_waiting(
-    ngx_http_slidewin_redis_node_t *node);
-
-/* the calls that wait for a node of a cluster: look for it again */
-void ngx_http_slidewin_redis_dispatch_route(ngx_http_slidewin_redis_t *redis);
 
 /* a call that was not sent ends: as a follower, or waiting to be sent */
 void ngx_http_slidewin_redis_dispatch_unfollow(

@@ -4,8 +4,6 @@
 #include <ngx_event.h>
 
 #include "ngx_http_slidewin_redis_batch.h"
-#include "ngx_http_slidewin_redis_cluster.h"
-#include "ngx_http_slidewin_redis_node.h"
 #include "ngx_http_slidewin_redis_reply.h"
 #include "sw_parse.h"
 #include "sw_proto.h"
@@ -371,14 +369,15 @@ static ngx_int_t
 ngx_http_slidewin_redis_reply_redirect(ngx_http_slidewin_redis_call_t *rcall,
     redisReply *reply, ngx_http_slidewin_redis_node_t **next)
 {
+    ngx_int_t                        rc;
     ngx_uint_t                       asking;
     ngx_http_slidewin_redis_node_t  *node;
 
     node = rcall->node;
 
-    *next = ngx_http_slidewin_redis_cluster_redirect(node, reply, &asking);
-
-    if (*next == NULL
+    rc = ngx_http_slidewin_redis_cluster_redirect(rcall->redis->cluster, node,
+                                                  reply, next, &asking);
+    if (rc == NGX_DECLINED
         && !ngx_http_slidewin_redis_error_is(reply, "MOVED")
         && !ngx_http_slidewin_redis_error_is(reply, "ASK"))
     {
@@ -389,7 +388,7 @@ ngx_http_slidewin_redis_reply_redirect(ngx_http_slidewin_redis_call_t *rcall,
         ngx_http_slidewin_redis_node_success(node);
     }
 
-    if (*next == NULL) {
+    if (rc == NGX_DECLINED) {
         ngx_http_slidewin_redis_node_log_error(node, "does not decide",
                                                reply->str, reply->len);
         return NGX_ERROR;

@@ -7,7 +7,6 @@
 #include "ngx_http_slidewin_redis_batch.h"
 #include "ngx_http_slidewin_redis_conn_io.h"
 #include "ngx_http_slidewin_redis_dispatch.h"
-#include "ngx_http_slidewin_redis_node.h"
 #include "ngx_http_slidewin_redis_timeout.h"
 
 
@@ -56,7 +55,6 @@ ngx_http_slidewin_redis_timeouts_expired(ngx_event_t *ev)
     int64_t                          left;
     ngx_queue_t                     *q;
     ngx_http_slidewin_redis_t       *redis;
-    ngx_http_slidewin_redis_conn_t  *c;
     ngx_http_slidewin_redis_call_t  *rcall;
 
     redis = ev->data;
@@ -72,10 +70,8 @@ ngx_http_slidewin_redis_timeouts_expired(ngx_event_t *ev)
             return;
         }
 
-        c = &rcall->node->conn;
-
-        if (c->drained_at < rcall->due) {
-            ngx_http_slidewin_redis_conn_read(c);
+        if (rcall->node && rcall->node->conn.drained_at < rcall->due) {
+            ngx_http_slidewin_redis_conn_read(&rcall->node->conn);
             continue;
         }
 
@@ -185,6 +181,12 @@ ngx_http_slidewin_redis_timeout_give_up(ngx_http_slidewin_redis_call_t *rcall)
                                              NGX_HTTP_SLIDEWIN_REDIS_TOO_MANY,
                                              late, sizeof(late) - 1);
         return NGX_BUSY;
+    }
+
+    if (node == NULL) {
+        rcall->redis->cluster->wait_failed |= !rcall->redirected;
+        ngx_http_slidewin_redis_dispatch_fail_unsent(rcall);
+        return NGX_ERROR;
     }
 
     if (!ngx_http_slidewin_redis_conn_open(&node->conn)) {

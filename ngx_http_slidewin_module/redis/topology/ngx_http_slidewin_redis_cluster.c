@@ -3,68 +3,87 @@
 #include <ngx_core.h>
 #include <ngx_event.h>
 
-#include "ngx_http_slidewin_redis_dispatch.h"
 #include "ngx_http_slidewin_redis_cluster.h"
-#include "ngx_http_slidewin_redis_node.h"
 #include "ngx_http_slidewin_redis_slots.h"
 #include "sw_parse.h"
 
 
-/* a map: of ranges, of nodes, of what there is to say of a node */
-#define NGX_HTTP_SLIDEWIN_REDIS_MAP_DEPTH   4
+/* arrays in arrays: the ranges, a range, a node, what is known of a node */
+#define NGX_HTTP_SLIDEWIN_REDIS_SLOTS_DEPTH   4
 
 /* enough for each slot as a range of its own, with a replica */
-#define NGX_HTTP_SLIDEWIN_REDIS_MAP_MEMORY  33554432
+#define NGX_HTTP_SLIDEWIN_REDIS_SLOTS_MEMORY  33554432
 
-/* until a call is tried again that found a slot between two nodes */
-#define NGX_HTTP_SLIDEWIN_REDIS_TRY_AGAIN   5
-
-
-static void ngx_http_slidewin_redis_cluster_again(ngx_event_t *ev);
+/* ms: until a call is routed again that found a slot between two nodes */
+#define NGX_HTTP_SLIDEWIN_REDIS_TRY_AGAIN     5
 
 
-ngx_http_slidewin_redis_node_t *
+static void ngx_http_slidewin_redis_cluster_node_ready(
+    ngx_http_slidewin_redis_node_t *node);
+static void ngx_http_slidewin_redis_cluster_node_unusable(
+    ngx_http_slidewin_redis_node_t *node);
+static void ngx_http_slidewin_redis_cluster_node_down(
+    ngx_http_slidewin_redis_node_t *node);
+static void ngx_http_slidewin_redis_cluster_try_again(ngx_event_t *ev);
+
+
+static const ngx_http_slidewin_redis_node_hooks_t
+    ngx_http_slidewin_redis_cluster_node_hooks =
+{
+    ngx_http_slidewin_redis_cluster_node_ready,
+    ngx_http_slidewin_redis_cluster_node_unusable,
+    ngx_http_slidewin_redis_cluster_node_down
+};
+
+
+ngx_int_t
 ngx_http_slidewin_redis_cluster_route(
-    ngx_http_slidewin_redis_cluster_t *cluster, ngx_uint_t slot)
+    ngx_http_slidewin_redis_cluster_t *cluster, ngx_uint_t slot,
+    ngx_http_slidewin_redis_node_t **node)
 {
     ngx_uint_t  owner;
 
-    if (cluster->map == NULL) {
-        return ngx_http_slidewin_redis_cluster_all_failed(cluster)
-                   ? NULL
-                   : &cluster->redis->node;
+    *node = NULL;
+
+    if (cluster->slots == NULL) {
+        return ngx_http_slidewin_redis_cluster_all_failed(cluster) ? NGX_ERROR
+                                                                   : NGX_AGAIN;
     }
 
-    owner = cluster->map->owner[slot];
+    owner = cluster->slots->owner[slot];
 
-    return owner == SW_SLOT_UNOWNED ? NULL : &cluster->members[owner]->node;
+    if (owner == SW_SLOT_UNOWNED) {
+        return NGX_ERROR;
+    }
+
+    *node = &cluster->nodes[owner]->node;
+
+    return NGX_OK;
 }
 
 
-ngx_http_slidewin_redis_node_t *
-ngx_http_slidewin_redis_cluster_redirect(ngx_http_slidewin_redis_node_t *node,
-    redisReply *reply, ngx_uint_t *asking)
+ngx_int_t
+ngx_http_slidewin_redis_cluster_redirect(
+    ngx_http_slidewin_redis_cluster_t *cluster,
+    ngx_http_slidewin_redis_node_t *node, redisReply *reply,
+    ngx_http_slidewin_redis_node_t **next, ngx_uint_t *asking)
 {
     sw_redirect_t                            redirect;
-    ngx_http_slidewin_redis_t               *redis;
-    ngx_http_slidewin_redis_cluster_node_t  *member;
-    ngx_http_slidewin_redis_cluster_t       *cluster;
+    ngx_http_slidewin_redis_cluster_node_t  *cnode;
 
-    redis = node->redis;
-    cluster = redis->cluster;
+    *next = NULL;
     *asking = 0;
 
     if (ngx_http_slidewin_redis_error_is(reply, "TRYAGAIN")) {
 
-        if (!cluster->again.timer_set) {
-            ngx_add_timer(&cluster->again, NGX_HTTP_SLIDEWIN_REDIS_TRY_AGAIN);
+        if (!cluster->try_again.timer_set) {
+            ngx_add_timer(&cluster->try_again,
+                          NGX_HTTP_SLIDEWIN_REDIS_TRY_AGAIN);
         }
 
-        /* that a map was waited for in vain is over */
+        cluster->wait_failed = 0;
 
-        redis->node.conn.failed = 0;
-
-        return &redis->node;
+        return NGX_AGAIN;
     }
 
     if (ngx_http_slidewin_redis_error_is(reply, "MOVED")
@@ -75,51 +94,78 @@ ngx_http_slidewin_redis_cluster_redirect(ngx_http_slidewin_redis_node_t *node,
     }
 
     if (sw_redirect_parse(&redirect, reply->str, reply->len) != SW_OK) {
-        return NULL;
+        return NGX_DECLINED;
     }
 
     if (redirect.host.len == 0) {
-        member = (ngx_http_slidewin_redis_cluster_node_t *) node;
-        redirect.host.data = (char *) member->host->host.data;
-        redirect.host.len = member->host->host.len;
+        cnode = (ngx_http_slidewin_redis_cluster_node_t *) node;
+        redirect.host.data = (char *) cnode->host->host.data;
+        redirect.host.len = cnode->host->host.len;
     }
 
-    member = ngx_http_slidewin_redis_cluster_get_node(cluster,
-                                                      redirect.host.data,
-                                                      redirect.host.len,
-                                                      redirect.port);
-    if (member == NULL) {
-        return NULL;
+    cnode = ngx_http_slidewin_redis_cluster_get_node(cluster,
+                                                     redirect.host.data,
+                                                     redirect.host.len,
+                                                     redirect.port);
+    if (cnode == NULL) {
+        return NGX_DECLINED;
     }
 
     if (!redirect.ask) {
-        cluster->map->owner[redirect.slot] = SW_SLOT_UNOWNED;
-        ngx_http_slidewin_redis_slots_assign(cluster, member, redirect.slot,
+        cluster->slots->owner[redirect.slot] = SW_SLOT_UNOWNED;
+        ngx_http_slidewin_redis_slots_assign(cluster, cnode, redirect.slot,
                                              redirect.slot);
     }
 
+    *next = &cnode->node;
     *asking = redirect.ask;
 
-    return &member->node;
+    return NGX_OK;
+}
+
+
+ngx_uint_t
+ngx_http_slidewin_redis_cluster_may_wait(
+    ngx_http_slidewin_redis_cluster_t *cluster, ngx_uint_t check)
+{
+    return !cluster->wait_failed
+           && (check
+               || cluster->changes < NGX_HTTP_SLIDEWIN_REDIS_CHANGES_MAX);
+}
+
+
+void
+ngx_http_slidewin_redis_cluster_log_error(
+    ngx_http_slidewin_redis_cluster_t *cluster, const char *what,
+    const char *reason, size_t len)
+{
+    ngx_http_slidewin_redis_log_error(&cluster->seeds->endpoint.name,
+                                      &cluster->logged, what, reason, len);
 }
 
 
 static void
-ngx_http_slidewin_redis_cluster_again(ngx_event_t *ev)
+ngx_http_slidewin_redis_cluster_try_again(ngx_event_t *ev)
 {
     ngx_http_slidewin_redis_cluster_t  *cluster;
 
     cluster = ev->data;
 
-    ngx_http_slidewin_redis_dispatch_route(cluster->redis);
+    cluster->hooks->slots_known(cluster);
 }
 
 
-void
-ngx_http_slidewin_redis_cluster_ready(
-    ngx_http_slidewin_redis_cluster_t *cluster)
+static void
+ngx_http_slidewin_redis_cluster_node_ready(
+    ngx_http_slidewin_redis_node_t *node)
 {
-    cluster->redis->node.conn.failed = 0;
+    ngx_http_slidewin_redis_cluster_t  *cluster;
+
+    cluster = ((ngx_http_slidewin_redis_cluster_node_t *) node)->cluster;
+
+    cluster->hooks->node_ready(node);
+
+    cluster->wait_failed = 0;
 
     if (cluster->stale) {
         ngx_http_slidewin_redis_slots_refresh(cluster);
@@ -127,10 +173,25 @@ ngx_http_slidewin_redis_cluster_ready(
 }
 
 
-void
-ngx_http_slidewin_redis_cluster_down(
-    ngx_http_slidewin_redis_cluster_t *cluster)
+static void
+ngx_http_slidewin_redis_cluster_node_unusable(
+    ngx_http_slidewin_redis_node_t *node)
 {
+    ngx_http_slidewin_redis_cluster_t  *cluster;
+
+    cluster = ((ngx_http_slidewin_redis_cluster_node_t *) node)->cluster;
+
+    cluster->hooks->node_unusable(node);
+}
+
+
+static void
+ngx_http_slidewin_redis_cluster_node_down(ngx_http_slidewin_redis_node_t *node)
+{
+    ngx_http_slidewin_redis_cluster_t  *cluster;
+
+    cluster = ((ngx_http_slidewin_redis_cluster_node_t *) node)->cluster;
+
     ngx_http_slidewin_redis_slots_refresh(cluster);
     ngx_http_slidewin_redis_slots_fail_waiting(cluster);
 }
@@ -138,16 +199,19 @@ ngx_http_slidewin_redis_cluster_down(
 
 void
 ngx_http_slidewin_redis_cluster_start(
-    ngx_http_slidewin_redis_cluster_t *cluster)
+    ngx_http_slidewin_redis_cluster_t *cluster, ngx_msec_t timeout,
+    const ngx_http_slidewin_redis_cluster_hooks_t *hooks)
 {
-    cluster->redis->node.redis = cluster->redis;
-    cluster->redis->node.conn.endpoint = &cluster->seeds->endpoint;
-    ngx_queue_init(&cluster->redis->node.waiting);
+    cluster->hooks = hooks;
+    cluster->node_hooks = &ngx_http_slidewin_redis_cluster_node_hooks;
+    cluster->timeout = timeout;
 
-    cluster->again.handler = ngx_http_slidewin_redis_cluster_again;
-    cluster->again.data = cluster;
-    cluster->again.log = ngx_cycle->log;
-    cluster->again.cancelable = 1;
+    ngx_queue_init(&cluster->waiting);
+
+    cluster->try_again.handler = ngx_http_slidewin_redis_cluster_try_again;
+    cluster->try_again.data = cluster;
+    cluster->try_again.log = ngx_cycle->log;
+    cluster->try_again.cancelable = 1;
 
     ngx_http_slidewin_redis_slots_start(cluster);
 }
@@ -159,24 +223,24 @@ ngx_http_slidewin_redis_cluster_stop(
 {
     ngx_http_slidewin_redis_slots_stop(cluster);
 
-    if (cluster->again.timer_set) {
-        ngx_del_timer(&cluster->again);
+    if (cluster->try_again.timer_set) {
+        ngx_del_timer(&cluster->try_again);
     }
 
     ngx_http_slidewin_redis_cluster_close_all(cluster);
 }
 
 
-char *
+ngx_http_slidewin_redis_cluster_t *
 ngx_http_slidewin_redis_cluster_create(ngx_conf_t *cf,
-    ngx_http_slidewin_redis_t *redis, sw_url_t *url)
+    ngx_http_slidewin_redis_access_t *access, sw_url_t *url)
 {
     sw_url_t                            hosts;
     ngx_http_slidewin_redis_cluster_t  *cluster;
 
     cluster = ngx_pcalloc(cf->pool, sizeof(ngx_http_slidewin_redis_cluster_t));
     if (cluster == NULL) {
-        return NGX_CONF_ERROR;
+        return NULL;
     }
 
     hosts = *url;
@@ -188,7 +252,7 @@ ngx_http_slidewin_redis_cluster_create(ngx_conf_t *cf,
     cluster->seeds = ngx_pcalloc(cf->pool, cluster->nseeds
                                  * sizeof(ngx_http_slidewin_redis_dns_t));
     if (cluster->seeds == NULL) {
-        return NGX_CONF_ERROR;
+        return NULL;
     }
 
     cluster->nseeds = 0;
@@ -200,19 +264,18 @@ ngx_http_slidewin_redis_cluster_create(ngx_conf_t *cf,
                                             url->port)
             != NGX_OK)
         {
-            return NGX_CONF_ERROR;
+            return NULL;
         }
 
         cluster->nseeds++;
 
     } while (sw_url_next(url));
 
-    cluster->redis = redis;
+    cluster->access = access;
 
-    redis->cluster = cluster;
-    redis->access.reply_depth = NGX_HTTP_SLIDEWIN_REDIS_MAP_DEPTH;
-    redis->access.reply_memory = NGX_HTTP_SLIDEWIN_REDIS_MAP_MEMORY;
-    redis->access.reply_elements = SW_SLOTS;
+    access->reply_depth = NGX_HTTP_SLIDEWIN_REDIS_SLOTS_DEPTH;
+    access->reply_memory = NGX_HTTP_SLIDEWIN_REDIS_SLOTS_MEMORY;
+    access->reply_elements = SW_SLOTS;
 
-    return NGX_CONF_OK;
+    return cluster;
 }

@@ -1,6 +1,6 @@
 
 /*
- * A Redis Cluster: which node has a slot.
+ * A Redis Cluster: which node a call goes to.
  */
 
 
@@ -8,42 +8,49 @@
 #define _NGX_HTTP_SLIDEWIN_REDIS_CLUSTER_H_INCLUDED_
 
 
-#include "ngx_http_slidewin_redis_types.h"
+#include "ngx_http_slidewin_redis_cluster_nodes.h"
 #include "sw_url.h"
 
 
-/* of the nodes in the URL */
-char *ngx_http_slidewin_redis_cluster_create(ngx_conf_t *cf,
-    ngx_http_slidewin_redis_t *redis, sw_url_t *url);
+/* of the nodes in the URL; sets what replies may have in access */
+ngx_http_slidewin_redis_cluster_t *ngx_http_slidewin_redis_cluster_create(
+    ngx_conf_t *cf, ngx_http_slidewin_redis_access_t *access, sw_url_t *url);
 
 /* a worker's */
 void ngx_http_slidewin_redis_cluster_start(
-    ngx_http_slidewin_redis_cluster_t *cluster);
+    ngx_http_slidewin_redis_cluster_t *cluster, ngx_msec_t timeout,
+    const ngx_http_slidewin_redis_cluster_hooks_t *hooks);
 void ngx_http_slidewin_redis_cluster_stop(
     ngx_http_slidewin_redis_cluster_t *cluster);
 
 /*
- * The node that has the slot.  As long as that is not known it is the store's
- * own, which is never connected: whoever waits for it is sent on later.  NULL
- * if nobody has the slot, or nobody is there to tell.
+ * NGX_OK: the node has the slot.  NGX_AGAIN: the slots are not known yet, the
+ * call may wait in cluster->waiting; node is NULL.  NGX_ERROR: no node has the
+ * slot, or all that would tell have failed.
  */
-ngx_http_slidewin_redis_node_t *ngx_http_slidewin_redis_cluster_route(
-    ngx_http_slidewin_redis_cluster_t *cluster, ngx_uint_t slot);
+ngx_int_t ngx_http_slidewin_redis_cluster_route(
+    ngx_http_slidewin_redis_cluster_t *cluster, ngx_uint_t slot,
+    ngx_http_slidewin_redis_node_t **node);
 
 /*
- * The node that an error sends the call to, and whether ASKING goes before it;
- * the store's own if the call is to be tried again in a moment; NULL if the
- * error leads nowhere.
+ * What an error that a node replied with leads to.  NGX_OK: the call goes to
+ * the next node, and ASKING before it, if asking.  NGX_AGAIN: it is to wait in
+ * cluster->waiting and be routed again in a moment; next is NULL.
+ * NGX_DECLINED: nowhere.
  */
-ngx_http_slidewin_redis_node_t *ngx_http_slidewin_redis_cluster_redirect(
+ngx_int_t ngx_http_slidewin_redis_cluster_redirect(
+    ngx_http_slidewin_redis_cluster_t *cluster,
     ngx_http_slidewin_redis_node_t *node, redisReply *reply,
-    ngx_uint_t *asking);
+    ngx_http_slidewin_redis_node_t **next, ngx_uint_t *asking);
 
-/* a node of it can be asked, or cannot any more */
-void ngx_http_slidewin_redis_cluster_ready(
-    ngx_http_slidewin_redis_cluster_t *cluster);
-void ngx_http_slidewin_redis_cluster_down(
-    ngx_http_slidewin_redis_cluster_t *cluster);
+/* whether a check may wait for the slots, or a change */
+ngx_uint_t ngx_http_slidewin_redis_cluster_may_wait(
+    ngx_http_slidewin_redis_cluster_t *cluster, ngx_uint_t check);
+
+/* logs what is no fault of one node */
+void ngx_http_slidewin_redis_cluster_log_error(
+    ngx_http_slidewin_redis_cluster_t *cluster, const char *what,
+    const char *reason, size_t len);
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_REDIS_CLUSTER_H_INCLUDED_ */

@@ -4,7 +4,6 @@
 #include <ngx_event.h>
 
 #include "ngx_http_slidewin_redis_cluster_nodes.h"
-#include "ngx_http_slidewin_redis_node.h"
 
 
 static ngx_http_slidewin_redis_cluster_node_t *
@@ -18,7 +17,7 @@ static ngx_uint_t ngx_http_slidewin_redis_cluster_node_is(
     ngx_http_slidewin_redis_dns_t *host, const char *name, size_t len);
 static void ngx_http_slidewin_redis_cluster_node_close(
     ngx_http_slidewin_redis_cluster_t *cluster,
-    ngx_http_slidewin_redis_cluster_node_t *member);
+    ngx_http_slidewin_redis_cluster_node_t *cnode);
 
 
 ngx_http_slidewin_redis_cluster_node_t *
@@ -26,44 +25,45 @@ ngx_http_slidewin_redis_cluster_get_node(
     ngx_http_slidewin_redis_cluster_t *cluster, const char *host, size_t len,
     ngx_uint_t port)
 {
-    ngx_uint_t                               i, place;
-    ngx_http_slidewin_redis_cluster_node_t  *member;
+    ngx_uint_t                               i, index;
+    ngx_http_slidewin_redis_cluster_node_t  *cnode;
 
-    endpoint = cluster->n;
+    index = cluster->n;
 
     for (i = 0; i < cluster->n; i++) {
-        member = cluster->members[i];
+        cnode = cluster->nodes[i];
 
-        if (member == NULL) {
-            place = i;
+        if (cnode == NULL) {
+            index = i;
 
-        } else if (member->host->port == port
-                   && ngx_http_slidewin_redis_cluster_node_is(member->host,
+        } else if (cnode->host->port == port
+                   && ngx_http_slidewin_redis_cluster_node_is(cnode->host,
                                                               host, len))
         {
-            return member;
+            return cnode;
         }
     }
 
-    if (place == NGX_HTTP_SLIDEWIN_REDIS_NODES_MAX
+    if (index == NGX_HTTP_SLIDEWIN_REDIS_NODES_MAX
         || !sw_slot_host(host, len))
     {
         return NULL;
     }
 
-    member = ngx_http_slidewin_redis_cluster_node_create(cluster, host, len,
-                                                         port);
+    cnode = ngx_http_slidewin_redis_cluster_node_create(cluster, host, len,
+                                                        port);
 
-    if (member) {
-        cluster->members[place] = member;
-        cluster->n = ngx_max(cluster->n, place + 1);
-        member->index = place;
+    if (cnode) {
+        cluster->nodes[index] = cnode;
+        cluster->n = ngx_max(cluster->n, index + 1);
+        cnode->index = index;
 
-        ngx_http_slidewin_redis_node_start(&member->node, cluster->redis,
-                                           &member->host->endpoint);
+        ngx_http_slidewin_redis_node_start(&cnode->node, &cnode->host->endpoint,
+                                           cluster->access, cluster->timeout,
+                                           cluster->node_hooks);
     }
 
-    return member;
+    return cnode;
 }
 
 
@@ -73,32 +73,33 @@ ngx_http_slidewin_redis_cluster_node_create(
     ngx_uint_t port)
 {
     ngx_pool_t                              *pool;
-    ngx_http_slidewin_redis_cluster_node_t  *member;
+    ngx_http_slidewin_redis_cluster_node_t  *cnode;
 
     pool = ngx_create_pool(2048, ngx_cycle->log);
     if (pool == NULL) {
         return NULL;
     }
 
-    member = ngx_pcalloc(pool, sizeof(ngx_http_slidewin_redis_cluster_node_t));
+    cnode = ngx_pcalloc(pool, sizeof(ngx_http_slidewin_redis_cluster_node_t));
 
-    if (member) {
-        member->pool = pool;
-        member->host = ngx_http_slidewin_redis_cluster_node_dns(cluster, pool,
+    if (cnode) {
+        cnode->pool = pool;
+        cnode->cluster = cluster;
+        cnode->host = ngx_http_slidewin_redis_cluster_node_dns(cluster, pool,
                                                                 host, len,
                                                                 port);
     }
 
-    if (member == NULL || member->host == NULL) {
+    if (cnode == NULL || cnode->host == NULL) {
         ngx_destroy_pool(pool);
         return NULL;
     }
 
-    return member;
+    return cnode;
 }
 
 
-/* without a resolver a name is known if the URL has it, with any port */
+/* without a resolver a name is known if the URL has it, whatever the port */
 
 static ngx_http_slidewin_redis_dns_t *
 ngx_http_slidewin_redis_cluster_node_dns(
@@ -167,22 +168,22 @@ ngx_http_slidewin_redis_cluster_add_seeds(
 }
 
 
-/* nobody twice who has not answered */
+/* no node twice that has not answered */
 
 ngx_http_slidewin_redis_cluster_node_t *
 ngx_http_slidewin_redis_cluster_pick_node(
-    ngx_http_slidewin_redis_cluster_t *cluster, ngx_uint_t mapped)
+    ngx_http_slidewin_redis_cluster_t *cluster, ngx_uint_t has_slots)
 {
     ngx_uint_t                               i;
-    ngx_http_slidewin_redis_cluster_node_t  *member;
+    ngx_http_slidewin_redis_cluster_node_t  *cnode;
 
     for (i = 1; i <= cluster->n; i++) {
-        member = cluster->members[(cluster->last + i) % cluster->n];
+        cnode = cluster->nodes[(cluster->last + i) % cluster->n];
 
-        if (member && !member->asked && (member->mapped || !mapped)
-            && member->node.conn.state == NGX_HTTP_SLIDEWIN_REDIS_READY)
+        if (cnode && !cnode->asked && (cnode->has_slots || !has_slots)
+            && cnode->node.conn.state == NGX_HTTP_SLIDEWIN_REDIS_READY)
         {
-            return member;
+            return cnode;
         }
     }
 
@@ -195,12 +196,12 @@ ngx_http_slidewin_redis_cluster_all_failed(
     ngx_http_slidewin_redis_cluster_t *cluster)
 {
     ngx_uint_t                               i;
-    ngx_http_slidewin_redis_cluster_node_t  *member;
+    ngx_http_slidewin_redis_cluster_node_t  *cnode;
 
     for (i = 0; i < cluster->n; i++) {
-        member = cluster->members[i];
+        cnode = cluster->nodes[i];
 
-        if (member && !member->node.conn.failed && !member->useless) {
+        if (cnode && !cnode->node.conn.failed && !cnode->useless) {
             return 0;
         }
     }
@@ -210,8 +211,8 @@ ngx_http_slidewin_redis_cluster_all_failed(
 
 
 /*
- * Nodes without slots and without calls; while no other can be asked they are
- * kept to tell who has the slots.
+ * Nodes without slots and without calls are closed, unless no other can be
+ * asked for the slots.
  */
 
 ngx_uint_t
@@ -219,32 +220,30 @@ ngx_http_slidewin_redis_cluster_close_unused(
     ngx_http_slidewin_redis_cluster_t *cluster)
 {
     ngx_uint_t                               i, keep, left;
-    ngx_http_slidewin_redis_cluster_node_t  *member;
+    ngx_http_slidewin_redis_cluster_node_t  *cnode;
 
     keep = (ngx_http_slidewin_redis_cluster_pick_node(cluster, 1) == NULL);
     left = 0;
 
     for (i = 0; i < cluster->n; i++) {
-        member = cluster->members[i];
+        cnode = cluster->nodes[i];
 
-        if (member == NULL || member->mapped) {
+        if (cnode == NULL || cnode->has_slots) {
             continue;
         }
 
-        if (keep || member->asked || member->node.checks
-            || member->node.changes)
-        {
+        if (keep || cnode->asked || cnode->node.checks || cnode->node.changes) {
             left = 1;
             continue;
         }
 
-        if (member->owned) {
+        if (cnode->had_slots) {
             ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                           "slidewin redis %V has no slots any more",
-                          &member->host->endpoint.name);
+                          &cnode->host->endpoint.name);
         }
 
-        ngx_http_slidewin_redis_cluster_node_close(cluster, member);
+        ngx_http_slidewin_redis_cluster_node_close(cluster, cnode);
     }
 
     return left;
@@ -257,18 +256,18 @@ ngx_http_slidewin_redis_cluster_close_all(
 {
     ngx_uint_t  i;
 
-    /* the calls of one may be booked on another: all end before any is freed */
+    /* a call of one may be moved to another: all end before any is freed */
 
     for (i = 0; i < cluster->n; i++) {
-        if (cluster->members[i]) {
-            ngx_http_slidewin_redis_node_stop(&cluster->members[i]->node);
+        if (cluster->nodes[i]) {
+            ngx_http_slidewin_redis_node_stop(&cluster->nodes[i]->node);
         }
     }
 
     for (i = 0; i < cluster->n; i++) {
-        if (cluster->members[i]) {
+        if (cluster->nodes[i]) {
             ngx_http_slidewin_redis_cluster_node_close(cluster,
-                                                       cluster->members[i]);
+                                                       cluster->nodes[i]);
         }
     }
 }
@@ -277,11 +276,11 @@ ngx_http_slidewin_redis_cluster_close_all(
 static void
 ngx_http_slidewin_redis_cluster_node_close(
     ngx_http_slidewin_redis_cluster_t *cluster,
-    ngx_http_slidewin_redis_cluster_node_t *member)
+    ngx_http_slidewin_redis_cluster_node_t *cnode)
 {
-    ngx_http_slidewin_redis_node_stop(&member->node);
-    ngx_http_slidewin_redis_dns_forget(member->host);
+    ngx_http_slidewin_redis_node_stop(&cnode->node);
+    ngx_http_slidewin_redis_dns_forget(cnode->host);
 
-    cluster->members[member->index] = NULL;
-    ngx_destroy_pool(member->pool);
+    cluster->nodes[cnode->index] = NULL;
+    ngx_destroy_pool(cnode->pool);
 }

@@ -1,7 +1,7 @@
 
 /*
- * The nodes of a cluster that a worker knows: those that have slots, and those
- * that tell who has them.
+ * A cluster as a worker knows it, and its nodes: those that have slots, and
+ * those of the URL, which tell the slots.
  */
 
 
@@ -9,7 +9,8 @@
 #define _NGX_HTTP_SLIDEWIN_REDIS_CLUSTER_NODES_H_INCLUDED_
 
 
-#include "ngx_http_slidewin_redis_types.h"
+#include "ngx_http_slidewin_redis_dns.h"
+#include "ngx_http_slidewin_redis_node.h"
 #include "sw_slot.h"
 
 
@@ -17,67 +18,103 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_NODES_MAX   512
 
 
+typedef struct ngx_http_slidewin_redis_cluster_s
+    ngx_http_slidewin_redis_cluster_t;
+
+
+/*
+ * What is done about calls: the first two as those of a node; slots_known when
+ * the calls in cluster->waiting may have a node now, slots_failed when they
+ * will not have one.
+ */
+
 typedef struct {
-    ngx_http_slidewin_redis_node_t     node;
-    ngx_http_slidewin_redis_dns_t     *host;
-    ngx_pool_t                        *pool;
-    ngx_uint_t                         index;
-    int64_t                            asked_at;   /* us */
-    unsigned                           mapped:1;   /* has slots */
-    unsigned                           owned:1;    /* has or had some */
-    unsigned                           asked:1;    /* for the map */
-    unsigned                           useless:1;  /* has none to give */
+    void             (*node_ready)(ngx_http_slidewin_redis_node_t *node);
+    void             (*node_unusable)(ngx_http_slidewin_redis_node_t *node);
+    void             (*slots_known)(ngx_http_slidewin_redis_cluster_t *cluster);
+    void             (*slots_failed)(
+                                   ngx_http_slidewin_redis_cluster_t *cluster);
+} ngx_http_slidewin_redis_cluster_hooks_t;
+
+
+typedef struct {
+    ngx_http_slidewin_redis_node_t      node;      /* the first: is cast */
+    ngx_http_slidewin_redis_cluster_t  *cluster;
+    ngx_http_slidewin_redis_dns_t      *host;
+    ngx_pool_t                         *pool;
+    ngx_uint_t                          index;
+    int64_t                             asked_at;  /* us */
+    unsigned                            has_slots:1;
+    unsigned                            had_slots:1; /* has or had some */
+    unsigned                            asked:1;   /* for the slots */
+    unsigned                            useless:1; /* told none */
 } ngx_http_slidewin_redis_cluster_node_t;
 
 
 struct ngx_http_slidewin_redis_cluster_s {
-    ngx_http_slidewin_redis_t               *redis;
-    ngx_http_slidewin_redis_dns_t           *seeds;
-    ngx_uint_t                               nseeds;
+    ngx_http_slidewin_redis_access_t               *access;
+    ngx_http_slidewin_redis_dns_t                  *seeds;
+    ngx_uint_t                                      nseeds;
 
-    ngx_http_slidewin_redis_cluster_node_t  *members
+    /* a worker's */
+
+    const ngx_http_slidewin_redis_cluster_hooks_t  *hooks;
+    const ngx_http_slidewin_redis_node_hooks_t     *node_hooks;
+    ngx_msec_t                                      timeout; /* of a call */
+
+    ngx_http_slidewin_redis_cluster_node_t         *nodes
                                          [NGX_HTTP_SLIDEWIN_REDIS_NODES_MAX];
-    ngx_uint_t                               n;    /* places in use */
+    ngx_uint_t                                      n;   /* indexes in use */
 
-    sw_slots_t                               maps[2];
-    sw_slots_t                              *map;  /* NULL: not known yet */
-    int                                      left; /* slots without a node */
+    sw_slots_t                                      tables[2];
+    sw_slots_t                                     *slots; /* one of tables;
+                                                      NULL: not known yet */
+    int                                             unassigned; /* slots */
 
-    ngx_event_t                              look; /* for the next map */
-    ngx_event_t                              again; /* for TRYAGAIN */
-    ngx_http_slidewin_redis_cluster_node_t  *asking;
-    ngx_uint_t                               last; /* that was asked */
-    int64_t                                  pause;
-    int64_t                                  next; /* ms, not before */
-    unsigned                                 stale:1;
-    unsigned                                 reported:1; /* there is none */
+    ngx_queue_t                                     waiting; /* calls, for the
+                                                                slots */
+    ngx_uint_t                                      checks;  /* of these */
+    ngx_uint_t                                      changes; /* of these */
+
+    ngx_event_t                                     refresh;
+    ngx_event_t                                     try_again; /* TRYAGAIN */
+    ngx_http_slidewin_redis_cluster_node_t         *asking;
+    ngx_uint_t                                      last;  /* index asked */
+    int64_t                                         pause;
+    int64_t                                         next;  /* ms, to ask */
+    time_t                                          logged; /* s, an error */
+    unsigned                                        stale:1;
+    unsigned                                        reported:1; /* no slots */
+    unsigned                                        wait_failed:1; /* a call
+                                           waited for the slots in vain, and
+                                           no node was ready since */
 };
 
 
-/* the node of that name, connected ahead of use; NULL if it cannot be one */
+/* the node of that name, connected ahead of use; NULL if there can be none */
 ngx_http_slidewin_redis_cluster_node_t *
     ngx_http_slidewin_redis_cluster_get_node(
     ngx_http_slidewin_redis_cluster_t *cluster, const char *host, size_t len,
     ngx_uint_t port);
 
-/* those of the URL */
+/* the nodes of the URL */
 void ngx_http_slidewin_redis_cluster_add_seeds(
     ngx_http_slidewin_redis_cluster_t *cluster);
 
-/* one that can be asked for the map, in turn; of those with slots, or of all */
+/* a node to ask for the slots, in turn: of those that have some, or of all */
 ngx_http_slidewin_redis_cluster_node_t *
     ngx_http_slidewin_redis_cluster_pick_node(
-    ngx_http_slidewin_redis_cluster_t *cluster, ngx_uint_t mapped);
+    ngx_http_slidewin_redis_cluster_t *cluster, ngx_uint_t has_slots);
 
-/* whether all that the map could come from have failed */
+/* whether all nodes that could tell the slots have failed */
 ngx_uint_t ngx_http_slidewin_redis_cluster_all_failed(
     ngx_http_slidewin_redis_cluster_t *cluster);
 
-/* closes what is not needed any more; whether some is in use yet */
+/* closes nodes that are not needed any more; whether one is in use yet */
 ngx_uint_t ngx_http_slidewin_redis_cluster_close_unused(
     ngx_http_slidewin_redis_cluster_t *cluster);
 
-/* all of them; the worker exits */
+/* the worker exits */
 void ngx_http_slidewin_redis_cluster_close_all(
     ngx_http_slidewin_redis_cluster_t *cluster);
 

@@ -4,14 +4,8 @@
 #include <ngx_event.h>
 
 #include "ngx_http_slidewin_clock.h"
-#include "ngx_http_slidewin_redis_dispatch.h"
-#include "ngx_http_slidewin_redis_cluster.h"
 #include "ngx_http_slidewin_redis_conn_io.h"
 #include "ngx_http_slidewin_redis_node.h"
-
-
-/* changes to what was counted, which nobody waits for */
-#define NGX_HTTP_SLIDEWIN_REDIS_CHANGES_MAX  4096
 
 
 static void ngx_http_slidewin_redis_node_watching(ngx_event_t *ev);
@@ -23,14 +17,17 @@ static void ngx_http_slidewin_redis_node_down(
 
 void
 ngx_http_slidewin_redis_node_start(ngx_http_slidewin_redis_node_t *node,
-    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_redis_endpoint_t *endpoint)
+    ngx_http_slidewin_redis_endpoint_t *endpoint,
+    ngx_http_slidewin_redis_access_t *access, ngx_msec_t timeout,
+    const ngx_http_slidewin_redis_node_hooks_t *hooks)
 {
     ngx_queue_init(&node->waiting);
 
-    node->redis = redis;
+    node->hooks = hooks;
+    node->timeout = timeout;
 
-    node->conn.endpoint = place;
-    node->conn.access = &redis->access;
+    node->conn.endpoint = endpoint;
+    node->conn.access = access;
     node->conn.ready = ngx_http_slidewin_redis_node_ready;
     node->conn.down = ngx_http_slidewin_redis_node_down;
     node->conn.data = node;
@@ -56,9 +53,9 @@ ngx_http_slidewin_redis_node_stop(ngx_http_slidewin_redis_node_t *node)
 
 
 /*
- * A connection that is being made is waited for unless it failed before.  One
- * that failed before is asked by one at a time until it has answered.  What
- * changes a count is no way to find out whether checks are answered.
+ * A connection that is being made is waited for unless it failed before.  A
+ * node that failed before has one check at a time until it has answered one.
+ * A change is no probe: its reply does not show that checks are answered.
  */
 
 ngx_uint_t
@@ -99,11 +96,7 @@ ngx_http_slidewin_redis_node_ready(ngx_http_slidewin_redis_conn_t *c)
 
     node = c->data;
 
-    ngx_http_slidewin_redis_dispatch_waiting(node);
-
-    if (node->redis->cluster) {
-        ngx_http_slidewin_redis_cluster_ready(node->redis->cluster);
-    }
+    node->hooks->ready(node);
 }
 
 
@@ -115,16 +108,16 @@ ngx_http_slidewin_redis_node_down(ngx_http_slidewin_redis_conn_t *c)
     node = c->data;
 
     if (c->failed) {
-        ngx_http_slidewin_redis_dispatch_fail_waiting(node);
+        node->hooks->unusable(node);
     }
 
-    if (node->redis->cluster) {
-        ngx_http_slidewin_redis_cluster_down(node->redis->cluster);
+    if (node->hooks->down) {
+        node->hooks->down(node);
     }
 }
 
 
-/* a probe that will not be answered makes room for the next one */
+/* a probe that will have no reply makes room for the next one */
 
 void
 ngx_http_slidewin_redis_node_probe_lost(ngx_http_slidewin_redis_node_t *node)
@@ -159,9 +152,7 @@ ngx_http_slidewin_redis_node_failure(ngx_http_slidewin_redis_node_t *node,
                       "%d times in a row: \"%*s\"", &node->conn.endpoint->name,
                       node->breaker.failures, len, reason);
 
-        /* nobody waits for one that is not asked */
-
-        ngx_http_slidewin_redis_dispatch_fail_waiting(node);
+        node->hooks->unusable(node);
     }
 }
 
@@ -181,7 +172,7 @@ ngx_http_slidewin_redis_node_success(ngx_http_slidewin_redis_node_t *node)
 }
 
 
-/* what was answered to other commands does not show that calls are */
+/* replies to other commands do not show that calls have theirs */
 
 ngx_int_t
 ngx_http_slidewin_redis_node_watch(ngx_http_slidewin_redis_node_t *node,
@@ -190,7 +181,7 @@ ngx_http_slidewin_redis_node_watch(ngx_http_slidewin_redis_node_t *node,
     int64_t  left;
 
     left = ngx_max(sent_at, node->answered)
-           + (int64_t) node->redis->timeout * 1000
+           + (int64_t) node->timeout * 1000
            - ngx_http_slidewin_clock_us();
 
     if (left <= 0) {
@@ -234,22 +225,30 @@ ngx_http_slidewin_redis_node_timed_out(ngx_http_slidewin_redis_node_t *node)
 }
 
 
-/* once a second: it may be so for every request */
-
 void
 ngx_http_slidewin_redis_node_log_error(ngx_http_slidewin_redis_node_t *node,
     const char *what, const char *reason, size_t len)
 {
-    if (node->logged == ngx_time()) {
+    ngx_http_slidewin_redis_log_error(&node->conn.endpoint->name, &node->logged,
+                                      what, reason, len);
+}
+
+
+/* once a second: every request may meet the same error */
+
+void
+ngx_http_slidewin_redis_log_error(ngx_str_t *name, time_t *logged,
+    const char *what, const char *reason, size_t len)
+{
+    if (*logged == ngx_time()) {
         return;
     }
 
-    node->logged = ngx_time();
+    *logged = ngx_time();
     len = ngx_min(ngx_http_slidewin_redis_error_printable(reason, len), 128);
 
     ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                  "slidewin redis %V %s: \"%*s\"", &node->conn.endpoint->name,
-                  what, len, reason);
+                  "slidewin redis %V %s: \"%*s\"", name, what, len, reason);
 }
 
 

@@ -8,20 +8,69 @@
 #define _NGX_HTTP_SLIDEWIN_REDIS_NODE_H_INCLUDED_
 
 
-#include "ngx_http_slidewin_redis_types.h"
+#include "ngx_http_slidewin_redis_conn.h"
+#include "sw_breaker.h"
+
+
+/* resets and refunds under way: no request waits for them */
+#define NGX_HTTP_SLIDEWIN_REDIS_CHANGES_MAX  4096
+
+
+typedef struct ngx_http_slidewin_redis_node_s  ngx_http_slidewin_redis_node_t;
+
+
+/*
+ * What the owner of a node does: ready when calls may be sent, unusable when
+ * the calls that wait for it will not be sent, down when its connection is
+ * lost (may be NULL).
+ */
+
+typedef struct {
+    void                            (*ready)(
+                                         ngx_http_slidewin_redis_node_t *node);
+    void                            (*unusable)(
+                                         ngx_http_slidewin_redis_node_t *node);
+    void                            (*down)(
+                                         ngx_http_slidewin_redis_node_t *node);
+} ngx_http_slidewin_redis_node_hooks_t;
+
+
+struct ngx_http_slidewin_redis_node_s {
+    ngx_http_slidewin_redis_conn_t               conn;
+    const ngx_http_slidewin_redis_node_hooks_t  *hooks;
+    ngx_msec_t                                   timeout;  /* of a call */
+    sw_breaker_t                                 breaker;
+    ngx_queue_t                                  waiting;  /* calls, for a
+                                                            * connection and
+                                                            * for room */
+    ngx_uint_t                                   checks;   /* under way */
+    ngx_uint_t                                   changes;  /* under way */
+    ngx_uint_t                                   inflight; /* of both: sent */
+    ngx_uint_t                                   late;     /* of these: given
+                                                            * up */
+    int64_t                                      answered; /* us, the last
+                                                            * reply to one */
+    ngx_uint_t                                   successes; /* of checks */
+    int64_t                                      watched;  /* us, when the last
+                                                            * late one was
+                                                            * sent */
+    ngx_event_t                                  watch;
+    time_t                                       logged;   /* s, an error */
+};
 
 
 /* node is zeroed; a worker's */
 void ngx_http_slidewin_redis_node_start(ngx_http_slidewin_redis_node_t *node,
-    ngx_http_slidewin_redis_t *redis,
-    ngx_http_slidewin_redis_endpoint_t *endpoint);
+    ngx_http_slidewin_redis_endpoint_t *endpoint,
+    ngx_http_slidewin_redis_access_t *access, ngx_msec_t timeout,
+    const ngx_http_slidewin_redis_node_hooks_t *hooks);
 void ngx_http_slidewin_redis_node_stop(ngx_http_slidewin_redis_node_t *node);
 
 /* whether a check may be asked, or a change of what was counted */
 ngx_uint_t ngx_http_slidewin_redis_node_may_send(
     ngx_http_slidewin_redis_node_t *node, ngx_uint_t check);
 
-/* whether one that was let in and did not go yet may go now */
+/* whether a check that was let in and did not go yet may go now */
 ngx_uint_t ngx_http_slidewin_redis_node_usable(
     ngx_http_slidewin_redis_node_t *node);
 
@@ -41,7 +90,7 @@ void ngx_http_slidewin_redis_node_probe_lost(
 ngx_int_t ngx_http_slidewin_redis_node_watch(
     ngx_http_slidewin_redis_node_t *node, int64_t sent_at);
 
-/* nothing was heard for too long */
+/* no reply has come for too long */
 void ngx_http_slidewin_redis_node_timed_out(
     ngx_http_slidewin_redis_node_t *node);
 
@@ -49,6 +98,10 @@ void ngx_http_slidewin_redis_node_timed_out(
 void ngx_http_slidewin_redis_node_log_error(
     ngx_http_slidewin_redis_node_t *node, const char *what, const char *reason,
     size_t len);
+
+/* the same by the name of something else, at most once a second */
+void ngx_http_slidewin_redis_log_error(ngx_str_t *name, time_t *logged,
+    const char *what, const char *reason, size_t len);
 
 /* whether the reply, an error, begins with the code */
 ngx_uint_t ngx_http_slidewin_redis_error_is(redisReply *reply,

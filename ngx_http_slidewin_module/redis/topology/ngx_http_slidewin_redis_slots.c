@@ -4,18 +4,16 @@
 #include <ngx_event.h>
 
 #include "ngx_http_slidewin_clock.h"
-#include "ngx_http_slidewin_redis_dispatch.h"
 #include "ngx_http_slidewin_redis_conn_io.h"
-#include "ngx_http_slidewin_redis_node.h"
 #include "ngx_http_slidewin_redis_slots.h"
 #include "sw_parse.h"
 
 
-/* the pauses between two looks at the map grow from here */
-#define NGX_HTTP_SLIDEWIN_REDIS_LOOK_PAUSE  250
+/* ms: pauses between two requests for the slots grow from here */
+#define NGX_HTTP_SLIDEWIN_REDIS_SLOTS_PAUSE   250
 
-/* until a node without slots is looked at again that has calls */
-#define NGX_HTTP_SLIDEWIN_REDIS_SWEEP       1000
+/* ms: until a node without slots that has calls may be closed */
+#define NGX_HTTP_SLIDEWIN_REDIS_CLOSE_UNUSED  1000
 
 
 static void ngx_http_slidewin_redis_slots_timer(ngx_event_t *ev);
@@ -29,7 +27,7 @@ static ngx_int_t ngx_http_slidewin_redis_slots_parse(
 static ngx_int_t ngx_http_slidewin_redis_slots_range(redisReply *range);
 static void ngx_http_slidewin_redis_slots_reply_bad(
     ngx_http_slidewin_redis_cluster_t *cluster,
-    ngx_http_slidewin_redis_cluster_node_t *member, redisReply *reply);
+    ngx_http_slidewin_redis_cluster_node_t *cnode, redisReply *reply);
 static void ngx_http_slidewin_redis_slots_applied(
     ngx_http_slidewin_redis_cluster_t *cluster);
 
@@ -37,12 +35,12 @@ static void ngx_http_slidewin_redis_slots_applied(
 void
 ngx_http_slidewin_redis_slots_start(ngx_http_slidewin_redis_cluster_t *cluster)
 {
-    cluster->look.handler = ngx_http_slidewin_redis_slots_timer;
-    cluster->look.data = cluster;
-    cluster->look.log = ngx_cycle->log;
-    cluster->look.cancelable = 1;
+    cluster->refresh.handler = ngx_http_slidewin_redis_slots_timer;
+    cluster->refresh.data = cluster;
+    cluster->refresh.log = ngx_cycle->log;
+    cluster->refresh.cancelable = 1;
 
-    cluster->pause = NGX_HTTP_SLIDEWIN_REDIS_LOOK_PAUSE;
+    cluster->pause = NGX_HTTP_SLIDEWIN_REDIS_SLOTS_PAUSE;
     cluster->stale = 1;
 
     ngx_http_slidewin_redis_cluster_add_seeds(cluster);
@@ -54,8 +52,8 @@ ngx_http_slidewin_redis_slots_stop(ngx_http_slidewin_redis_cluster_t *cluster)
 {
     cluster->asking = NULL;
 
-    if (cluster->look.timer_set) {
-        ngx_del_timer(&cluster->look);
+    if (cluster->refresh.timer_set) {
+        ngx_del_timer(&cluster->refresh);
     }
 }
 
@@ -74,7 +72,7 @@ ngx_http_slidewin_redis_slots_refresh(
 
     pause = cluster->next - ngx_http_slidewin_clock_ms();
 
-    ngx_add_timer(&cluster->look, (ngx_msec_t) ngx_max(pause, 0));
+    ngx_add_timer(&cluster->refresh, (ngx_msec_t) ngx_max(pause, 0));
 }
 
 
@@ -82,10 +80,10 @@ void
 ngx_http_slidewin_redis_slots_fail_waiting(
     ngx_http_slidewin_redis_cluster_t *cluster)
 {
-    if (cluster->map == NULL
+    if (cluster->slots == NULL
         && ngx_http_slidewin_redis_cluster_all_failed(cluster))
     {
-        ngx_http_slidewin_redis_dispatch_fail_waiting(&cluster->redis->node);
+        cluster->hooks->slots_failed(cluster);
     }
 }
 
@@ -94,20 +92,20 @@ static void
 ngx_http_slidewin_redis_slots_timer(ngx_event_t *ev)
 {
     ngx_uint_t                               left;
-    ngx_http_slidewin_redis_cluster_node_t  *member;
+    ngx_http_slidewin_redis_cluster_node_t  *cnode;
     ngx_http_slidewin_redis_cluster_t       *cluster;
 
     cluster = ev->data;
-    member = cluster->asking;
+    cnode = cluster->asking;
 
-    if (member) {
+    if (cnode) {
         cluster->asking = NULL;
 
-        if (member->node.conn.replied_at < member->asked_at) {
-            ngx_http_slidewin_redis_node_timed_out(&member->node);
+        if (cnode->node.conn.replied_at < cnode->asked_at) {
+            ngx_http_slidewin_redis_node_timed_out(&cnode->node);
 
         } else {
-            ngx_http_slidewin_redis_slots_reply_bad(cluster, member, NULL);
+            ngx_http_slidewin_redis_slots_reply_bad(cluster, cnode, NULL);
         }
     }
 
@@ -115,7 +113,7 @@ ngx_http_slidewin_redis_slots_timer(ngx_event_t *ev)
 
     if (!cluster->stale) {
         if (left) {
-            ngx_add_timer(&cluster->look, NGX_HTTP_SLIDEWIN_REDIS_SWEEP);
+            ngx_add_timer(&cluster->refresh, NGX_HTTP_SLIDEWIN_REDIS_CLOSE_UNUSED);
         }
 
         return;
@@ -132,45 +130,45 @@ ngx_http_slidewin_redis_slots_timer(ngx_event_t *ev)
 
 /*
  * One node at a time, those that have slots before those of the URL.  If none
- * can be asked, the first that can will lead here again.
+ * can be asked, the next that is ready will be.
  */
 
 static void
 ngx_http_slidewin_redis_slots_ask(ngx_http_slidewin_redis_cluster_t *cluster)
 {
-    ngx_http_slidewin_redis_cluster_node_t  *member;
+    ngx_http_slidewin_redis_cluster_node_t  *cnode;
 
     static const char  *slots[] = { "CLUSTER", "SLOTS" };
 
-    member = ngx_http_slidewin_redis_cluster_pick_node(cluster, 1);
+    cnode = ngx_http_slidewin_redis_cluster_pick_node(cluster, 1);
 
-    if (member == NULL) {
+    if (cnode == NULL) {
         ngx_http_slidewin_redis_cluster_add_seeds(cluster);
-        member = ngx_http_slidewin_redis_cluster_pick_node(cluster, 0);
+        cnode = ngx_http_slidewin_redis_cluster_pick_node(cluster, 0);
     }
 
-    if (member == NULL) {
+    if (cnode == NULL) {
         return;
     }
 
-    cluster->last = member->index;
+    cluster->last = cnode->index;
     cluster->next = ngx_http_slidewin_clock_ms()
                     + sw_pause_next(&cluster->pause, (uint32_t) ngx_random());
 
-    if (ngx_http_slidewin_redis_conn_send(&member->node.conn,
+    if (ngx_http_slidewin_redis_conn_send(&cnode->node.conn,
                                           ngx_http_slidewin_redis_slots_replied,
-                                          member, 2, slots, NULL)
+                                          cnode, 2, slots, NULL)
         != NGX_OK)
     {
         ngx_http_slidewin_redis_slots_refresh(cluster);
         return;
     }
 
-    member->asked = 1;
-    member->asked_at = ngx_http_slidewin_clock_us();
-    cluster->asking = member;
+    cnode->asked = 1;
+    cnode->asked_at = ngx_http_slidewin_clock_us();
+    cluster->asking = cnode;
 
-    ngx_add_timer(&cluster->look, cluster->redis->access.connect_timeout);
+    ngx_add_timer(&cluster->refresh, cluster->access->connect_timeout);
 }
 
 
@@ -179,20 +177,20 @@ ngx_http_slidewin_redis_slots_replied(redisAsyncContext *context, void *reply,
     void *data)
 {
     ngx_uint_t                               current;
-    ngx_http_slidewin_redis_cluster_node_t  *member;
+    ngx_http_slidewin_redis_cluster_node_t  *cnode;
     ngx_http_slidewin_redis_cluster_t       *cluster;
 
-    member = data;
-    member->asked = 0;
-    cluster = member->node.redis->cluster;
+    cnode = data;
+    cnode->asked = 0;
+    cluster = cnode->cluster;
 
-    current = (cluster->asking == member);
+    current = (cluster->asking == cnode);
 
     if (current) {
         cluster->asking = NULL;
     }
 
-    if (!ngx_http_slidewin_redis_conn_accept_reply(&member->node.conn, context,
+    if (!ngx_http_slidewin_redis_conn_accept_reply(&cnode->node.conn, context,
                                                    reply))
     {
         if (current) {
@@ -202,38 +200,38 @@ ngx_http_slidewin_redis_slots_replied(redisAsyncContext *context, void *reply,
         return;
     }
 
-    /* a late answer is one as long as it is wanted */
+    /* a late reply will do as long as the slots are wanted */
 
     if (!cluster->stale) {
         return;
     }
 
-    if (ngx_http_slidewin_redis_slots_parse(cluster, member, reply)
+    if (ngx_http_slidewin_redis_slots_parse(cluster, cnode, reply)
         != NGX_OK)
     {
-        ngx_http_slidewin_redis_slots_reply_bad(cluster, member, reply);
+        ngx_http_slidewin_redis_slots_reply_bad(cluster, cnode, reply);
         ngx_http_slidewin_redis_slots_refresh(cluster);
         return;
     }
 
     cluster->asking = NULL;
-    member->useless = 0;
+    cnode->useless = 0;
 
     if (cluster->reported) {
         cluster->reported = 0;
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "slidewin redis %V tells the slots of its cluster",
-                      &member->host->endpoint.name);
+                      &cnode->host->endpoint.name);
     }
 
     ngx_http_slidewin_redis_slots_applied(cluster);
-    ngx_http_slidewin_redis_dispatch_route(cluster->redis);
+    cluster->hooks->slots_known(cluster);
 }
 
 
 /*
  * A range is its first and its last slot, its master and the replicas.  All of
- * the map is looked at before any of it is believed.
+ * the reply is checked before any of it is used.
  */
 
 static ngx_int_t
@@ -242,17 +240,17 @@ ngx_http_slidewin_redis_slots_parse(
     ngx_http_slidewin_redis_cluster_node_t *asked, redisReply *reply)
 {
     size_t                                    i;
-    sw_slots_t                               *map;
+    sw_slots_t                               *table;
     redisReply                              **range, *host, *port;
-    ngx_http_slidewin_redis_cluster_node_t   *member;
+    ngx_http_slidewin_redis_cluster_node_t   *cnode;
 
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0) {
         return NGX_ERROR;
     }
 
-    map = &cluster->maps[cluster->map == &cluster->maps[0]];
+    table = &cluster->tables[cluster->slots == &cluster->tables[0]];
 
-    sw_slots_clear(map);
+    sw_slots_clear(table);
 
     for (i = 0; i < reply->elements; i++) {
         if (ngx_http_slidewin_redis_slots_range(reply->element[i]) != NGX_OK) {
@@ -261,19 +259,19 @@ ngx_http_slidewin_redis_slots_parse(
 
         range = reply->element[i]->element;
 
-        if (sw_slots_set(map, range[0]->integer, range[1]->integer, 0)
+        if (sw_slots_set(table, range[0]->integer, range[1]->integer, 0)
             != SW_OK)
         {
             return NGX_ERROR;
         }
     }
 
-    sw_slots_clear(map);
-    cluster->map = map;
+    sw_slots_clear(table);
+    cluster->slots = table;
 
     for (i = 0; i < cluster->n; i++) {
-        if (cluster->members[i]) {
-            cluster->members[i]->mapped = 0;
+        if (cluster->nodes[i]) {
+            cluster->nodes[i]->has_slots = 0;
         }
     }
 
@@ -282,22 +280,22 @@ ngx_http_slidewin_redis_slots_parse(
         host = range[2]->element[0];
         port = range[2]->element[1];
 
-        /* without a host it is that of the node that was asked */
+        /* a node without a host has that of the node that was asked */
 
         if (host->type == REDIS_REPLY_NIL || host->len == 0) {
-            member = ngx_http_slidewin_redis_cluster_get_node(cluster,
+            cnode = ngx_http_slidewin_redis_cluster_get_node(cluster,
                                               (char *) asked->host->host.data,
                                               asked->host->host.len,
                                               port->integer);
         } else {
-            member = ngx_http_slidewin_redis_cluster_get_node(cluster,
+            cnode = ngx_http_slidewin_redis_cluster_get_node(cluster,
                                                               host->str,
                                                               host->len,
                                                               port->integer);
         }
 
-        if (member) {
-            ngx_http_slidewin_redis_slots_assign(cluster, member,
+        if (cnode) {
+            ngx_http_slidewin_redis_slots_assign(cluster, cnode,
                                                  range[0]->integer,
                                                  range[1]->integer);
         }
@@ -338,7 +336,7 @@ ngx_http_slidewin_redis_slots_range(redisReply *range)
         return NGX_OK;
     }
 
-    /* "?" is a node whose name the other was not told */
+    /* "?": the node that was asked does not know its name */
 
     if (host->type != REDIS_REPLY_STRING
         || !(host->len == 0 || (host->len == 1 && host->str[0] == '?')
@@ -351,12 +349,12 @@ ngx_http_slidewin_redis_slots_range(redisReply *range)
 }
 
 
-/* reply is NULL if there is none */
+/* reply is NULL if none has come */
 
 static void
 ngx_http_slidewin_redis_slots_reply_bad(
     ngx_http_slidewin_redis_cluster_t *cluster,
-    ngx_http_slidewin_redis_cluster_node_t *member, redisReply *reply)
+    ngx_http_slidewin_redis_cluster_node_t *cnode, redisReply *reply)
 {
     size_t       len;
     ngx_uint_t   level;
@@ -379,46 +377,47 @@ ngx_http_slidewin_redis_slots_reply_bad(
 
     ngx_log_error(level, ngx_cycle->log, 0,
                   "slidewin redis %V does not tell the slots of its "
-                  "cluster: \"%*s\"", &member->host->endpoint.name,
+                  "cluster: \"%*s\"", &cnode->host->endpoint.name,
                   ngx_min(len, 128), reason);
 
     cluster->reported = 1;
-    member->useless = 1;
+    cnode->useless = 1;
 
     ngx_http_slidewin_redis_slots_fail_waiting(cluster);
 }
 
 
-/* what a new map leaves to do: to look again, to close what it has not */
+/* asks again if slots have no node, and closes nodes without slots */
 
 static void
 ngx_http_slidewin_redis_slots_applied(
     ngx_http_slidewin_redis_cluster_t *cluster)
 {
-    int                                      left;
+    int                                      unassigned;
     ngx_uint_t                               i;
-    ngx_http_slidewin_redis_cluster_node_t  *member;
+    ngx_http_slidewin_redis_cluster_node_t  *cnode;
 
-    left = sw_slots_left(cluster->map);
+    unassigned = sw_slots_left(cluster->slots);
 
-    if (left && cluster->left == 0) {
+    if (unassigned && cluster->unassigned == 0) {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "slidewin redis: %d slots of the cluster of %V have no "
-                      "node", left, &cluster->seeds[0].endpoint.name);
+                      "node", unassigned,
+                      &cluster->seeds[0].endpoint.name);
 
-    } else if (left == 0 && cluster->left) {
+    } else if (unassigned == 0 && cluster->unassigned) {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "slidewin redis: all slots of the cluster of %V have a "
                       "node", &cluster->seeds[0].endpoint.name);
     }
 
-    cluster->left = left;
-    cluster->stale = (left != 0);
+    cluster->unassigned = unassigned;
+    cluster->stale = (unassigned != 0);
 
     for (i = 0; i < cluster->n; i++) {
-        member = cluster->members[i];
+        cnode = cluster->nodes[i];
 
-        if (member && member->mapped && member->node.conn.failed) {
+        if (cnode && cnode->has_slots && cnode->node.conn.failed) {
             cluster->stale = 1;
         }
     }
@@ -428,20 +427,20 @@ ngx_http_slidewin_redis_slots_applied(
         return;
     }
 
-    cluster->pause = NGX_HTTP_SLIDEWIN_REDIS_LOOK_PAUSE;
+    cluster->pause = NGX_HTTP_SLIDEWIN_REDIS_SLOTS_PAUSE;
 
-    /* not from here, where a connection may be in use */
+    /* by a timer: a connection that is to be closed may be in use here */
 
-    ngx_add_timer(&cluster->look, 0);
+    ngx_add_timer(&cluster->refresh, 0);
 }
 
 
 void
 ngx_http_slidewin_redis_slots_assign(ngx_http_slidewin_redis_cluster_t *cluster,
-    ngx_http_slidewin_redis_cluster_node_t *member, int64_t first, int64_t last)
+    ngx_http_slidewin_redis_cluster_node_t *cnode, int64_t first, int64_t last)
 {
-    (void) sw_slots_set(cluster->map, first, last, (uint16_t) member->index);
+    (void) sw_slots_set(cluster->slots, first, last, (uint16_t) cnode->index);
 
-    member->mapped = 1;
-    member->owned = 1;
+    cnode->has_slots = 1;
+    cnode->had_slots = 1;
 }

@@ -1,7 +1,7 @@
 
 /*
- * Who has which slot of a cluster: asks for it, and asks again when it may have
- * changed.
+ * Which node has which slot of a cluster: asks for it, and asks again when that
+ * may have changed.
  */
 
 
@@ -18,18 +18,18 @@ void ngx_http_slidewin_redis_slots_start(
 void ngx_http_slidewin_redis_slots_stop(
     ngx_http_slidewin_redis_cluster_t *cluster);
 
-/* it may have changed: a look now, or as soon as it may be */
+/* the slots may have moved: asks for them now, or as soon as it may */
 void ngx_http_slidewin_redis_slots_refresh(
     ngx_http_slidewin_redis_cluster_t *cluster);
 
-/* nobody waits for a map that will not come */
+/* ends the calls that wait for the slots if no node is left to tell them */
 void ngx_http_slidewin_redis_slots_fail_waiting(
     ngx_http_slidewin_redis_cluster_t *cluster);
 
-/* slots that nobody has are the member's */
+/* these slots, which had no node, are the node's */
 void ngx_http_slidewin_redis_slots_assign(
     ngx_http_slidewin_redis_cluster_t *cluster,
-    ngx_http_slidewin_redis_cluster_node_t *member, int64_t first,
+    ngx_http_slidewin_redis_cluster_node_t *cnode, int64_t first,
     int64_t last);
 
 
