@@ -1,6 +1,6 @@
 
 /*
- * The one interface of a place to count in.  The request side knows stores
+ * The one interface of a store, where units are counted.  request/ knows stores
  * only by it.
  */
 
@@ -24,15 +24,15 @@ typedef struct ngx_http_slidewin_store_s  ngx_http_slidewin_store_t;
 typedef struct ngx_http_slidewin_call_s   ngx_http_slidewin_call_t;
 
 
-/* what is asked of one rule, and its answer */
+/* what a request asks of one policy, and the verdict */
 
 typedef struct {
     ngx_http_slidewin_zone_t   *zone;
-    ngx_str_t                   name;      /* the rule's */
+    ngx_str_t                   name;      /* the policy's */
     ngx_str_t                   key;       /* not empty */
     sw_rule_t                   rule;
     int64_t                     cost;      /* 0 peeks */
-    int64_t                     prefetch;     /* units to take as well; taken */
+    int64_t                     prefetch;  /* units to take as well; taken */
     sw_verdict_t                verdict;   /* to be completed, if read */
     unsigned                    dry_run:1;
     unsigned                    counted:1;
@@ -50,12 +50,13 @@ struct ngx_http_slidewin_call_s {
     ngx_http_slidewin_claim_t **claims;
     ngx_uint_t                  n;
     ngx_log_t                  *log;
-    int64_t                     asked;     /* us; the answer is not older */
+    int64_t                     asked;     /* us; the verdict is not older */
 
     /*
-     * After NGX_AGAIN: heard, if it is there, when a refusal has come: whether
-     * it may be told to others who asked for the same; it asks no store.  And
-     * done, once, from an event of the store's own.
+     * After NGX_AGAIN the store calls on_reject, unless it is NULL, when the
+     * call was rejected: whether other calls that ask for the same may have
+     * its verdict; on_reject asks no store.  And done, once, from an event of
+     * the store's own.
      */
     ngx_uint_t                (*on_reject)(ngx_http_slidewin_call_t *call);
     void                      (*done)(ngx_http_slidewin_call_t *call,
@@ -67,25 +68,25 @@ struct ngx_http_slidewin_call_s {
 
 /*
  * take      checks all claims and counts all or none.  An enforced claim that
- *           is refused leaves every claim uncounted; a dry-run claim that is
- *           refused leaves the dry-run claims uncounted.
- * look      tells of each claim what take would tell of it alone, and counts
- *           nothing.  claims[n] is one more claim, for the store to use.
+ *           is rejected leaves every claim uncounted; a dry-run claim that is
+ *           rejected leaves the dry-run claims uncounted.
+ * peek      gives each claim the verdict that take would give it alone, and
+ *           counts nothing.  claims[n] is one more claim, for the store to use.
  * reset     forgets the keys; verdicts are not touched.
- * give_back uncounts what take counted, each at its verdict's stamp.
+ * give_back uncounts what take counted, each claim at its verdict's stamp.
  *
  * All return NGX_OK when done, NGX_AGAIN when done will be called, or NGX_ERROR
- * with nothing changed.  take may also return NGX_BUSY, with nothing changed,
- * as may be said to done: the store is well, but there are too many to ask it.
+ * with nothing changed.  take may also return NGX_BUSY with nothing changed,
+ * and done may be called with it: the store is well, but too many calls wait.
  *
- * cancel    forgets a call that was left waiting: done is not called.  It may
- *           have been counted or not, as when a client leaves a moment later.
- * adopt     puts another call, a copy, in the place of one that was left
- *           waiting; NGX_DECLINED if it was not sent and need not be.
+ * cancel    forgets a call that was left waiting: done is not called.  The call
+ *           may be counted or not, as when a client leaves a moment later.
+ * reassign  puts a replacement, a copy of the call, in the place of a call that
+ *           was left waiting; NGX_DECLINED if the call was not sent and need
+ *           not be.
+ * shard     claims of different shards cannot be decided in one call.
  *
- * group     claims of different groups cannot be decided in one call.
- *
- * init_process and exit_process are a worker's; any but take, reset and
+ * init_process and exit_process are a worker's; all but take, reset and
  * give_back may be NULL.
  */
 
@@ -116,7 +117,7 @@ struct ngx_http_slidewin_store_s {
     ngx_str_t                           name;
     const ngx_http_slidewin_backend_t  *backend;
     void                               *data;
-    uint16_t                            origin;   /* tells it from others */
+    uint16_t                            origin;   /* differs by store */
     unsigned                            local:1;
     unsigned                            used:1;   /* by a limit */
 };

@@ -182,6 +182,10 @@ ngx_http_slidewin_redis_ask(ngx_http_slidewin_store_t *store,
     rcall->batch_hash = hash;
 
     if (leader) {
+        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, call->log, 0,
+                       "slidewin redis follow: call %L follows call %L",
+                       rcall->number, leader->number);
+
         ngx_queue_insert_tail(&leader->followers, &rcall->queue);
         rcall->follows = 1;
 
@@ -268,7 +272,7 @@ ngx_http_slidewin_redis_reassign(ngx_http_slidewin_store_t *store,
 }
 
 
-/* a script of a cluster has its keys in one slot */
+/* all keys of a script must be in one slot of a cluster */
 
 static ngx_uint_t
 ngx_http_slidewin_redis_shard(ngx_http_slidewin_store_t *store,

@@ -108,11 +108,13 @@ ngx_http_slidewin_redis_batch_bucket(ngx_http_slidewin_redis_t *redis,
 void
 ngx_http_slidewin_redis_batch_open(ngx_http_slidewin_redis_call_t *rcall)
 {
+    ngx_queue_t  *bucket;
+
     if (rcall->batch_key.len) {
+        bucket = ngx_http_slidewin_redis_batch_bucket(rcall->redis,
+                                                      rcall->batch_hash);
         rcall->leads = 1;
-        ngx_queue_insert_head(
-            ngx_http_slidewin_redis_batch_bucket(rcall->redis, rcall->batch_hash),
-            &rcall->batch);
+        ngx_queue_insert_head(bucket, &rcall->batch);
     }
 }
 

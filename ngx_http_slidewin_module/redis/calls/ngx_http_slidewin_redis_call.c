@@ -267,3 +267,24 @@ ngx_http_slidewin_redis_call_probe_lost(ngx_http_slidewin_redis_call_t *rcall)
         ngx_http_slidewin_redis_node_probe_lost(rcall->node);
     }
 }
+
+
+#if (NGX_DEBUG)
+
+const char *
+ngx_http_slidewin_redis_call_verb(ngx_http_slidewin_redis_call_t *rcall)
+{
+    switch (rcall->verb) {
+
+    case NGX_HTTP_SLIDEWIN_REDIS_VERB_RESET:
+        return "reset";
+
+    case NGX_HTTP_SLIDEWIN_REDIS_VERB_GIVE_BACK:
+        return "give_back";
+
+    default: /* NGX_HTTP_SLIDEWIN_REDIS_VERB_TAKE */
+        return "take";
+    }
+}
+
+#endif

@@ -84,7 +84,7 @@ void ngx_http_slidewin_redis_call_set_node(
     ngx_http_slidewin_redis_node_t *node);
 
 /*
- * It is done, without its members and followers.  Its request is told by an
+ * It is done, without its members and followers.  Its request goes on by an
  * event: the caller may run inside hiredis.
  */
 void ngx_http_slidewin_redis_call_end(ngx_http_slidewin_redis_call_t *rcall,
@@ -100,6 +100,18 @@ void ngx_http_slidewin_redis_call_remove_deadline(
 /* a probe of the node will have no reply */
 void ngx_http_slidewin_redis_call_probe_lost(
     ngx_http_slidewin_redis_call_t *rcall);
+
+
+#if (NGX_DEBUG)
+
+/* for debug lines */
+#define ngx_http_slidewin_redis_call_log(rcall)                               \
+    ((rcall)->call ? (rcall)->call->log : ngx_cycle->log)
+
+const char *ngx_http_slidewin_redis_call_verb(
+    ngx_http_slidewin_redis_call_t *rcall);
+
+#endif
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_REDIS_CALL_H_INCLUDED_ */

@@ -13,7 +13,7 @@
 
 /*
  * The call as it is sent, valid until the next one is written.  call is that of
- * any request it stands for; now is the time of the node, ms, or 0 if the
+ * any request of its batch; now is the time of the node, ms, or 0 if the
  * script is to ask for it.  NGX_ERROR if it is too long.
  */
 ngx_int_t ngx_http_slidewin_redis_command(

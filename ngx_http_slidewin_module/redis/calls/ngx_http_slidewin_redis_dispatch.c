@@ -105,12 +105,22 @@ ngx_http_slidewin_redis_dispatch_submit(ngx_http_slidewin_redis_call_t *rcall)
     node = rcall->node;
 
     if (node == NULL) {
+        ngx_log_debug1(NGX_LOG_DEBUG_HTTP,
+                       ngx_http_slidewin_redis_call_log(rcall), 0,
+                       "slidewin redis wait: call %L for the slots",
+                       rcall->number);
+
         rcall->deadline_final = 1;
         ngx_queue_insert_tail(&rcall->redis->cluster->waiting, &rcall->queue);
         return NGX_OK;
     }
 
     if (!ngx_http_slidewin_redis_conn_open(&node->conn)) {
+        ngx_log_debug2(NGX_LOG_DEBUG_HTTP,
+                       ngx_http_slidewin_redis_call_log(rcall), 0,
+                       "slidewin redis wait: call %L for a connection to %V",
+                       rcall->number, &node->conn.endpoint->name);
+
         rcall->deadline_final = 1;
         ngx_queue_insert_tail(&node->waiting, &rcall->queue);
         return NGX_OK;
@@ -120,6 +130,12 @@ ngx_http_slidewin_redis_dispatch_submit(ngx_http_slidewin_redis_call_t *rcall)
         && (node->inflight >= rcall->redis->inflight_max
             || !ngx_queue_empty(&node->waiting)))
     {
+        ngx_log_debug3(NGX_LOG_DEBUG_HTTP,
+                       ngx_http_slidewin_redis_call_log(rcall), 0,
+                       "slidewin redis wait: call %L for room, %ui are sent "
+                       "to %V", rcall->number, node->inflight,
+                       &node->conn.endpoint->name);
+
         ngx_queue_insert_tail(&node->waiting, &rcall->queue);
         return NGX_OK;
     }
@@ -175,6 +191,11 @@ ngx_http_slidewin_redis_dispatch_send(ngx_http_slidewin_redis_call_t *rcall)
     {
         return NGX_ERROR;
     }
+
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, call->log, 0,
+                   "slidewin redis send: call %L, %s, to %V for %ui requests",
+                   rcall->number, ngx_http_slidewin_redis_call_verb(rcall),
+                   &node->conn.endpoint->name, rcall->times);
 
     node->inflight++;
     ngx_http_slidewin_redis_dispatch_sent(rcall, now);
@@ -280,17 +301,28 @@ ngx_http_slidewin_redis_dispatch_replied(redisAsyncContext *context,
     node->late -= rcall->late;
 
     if (reply == NULL) {
+        ngx_log_debug1(NGX_LOG_DEBUG_HTTP,
+                       ngx_http_slidewin_redis_call_log(rcall), 0,
+                       "slidewin redis reply: call %L, its connection is lost",
+                       rcall->number);
+
         ngx_http_slidewin_redis_call_probe_lost(rcall);
         ngx_http_slidewin_redis_dispatch_finish(rcall, NGX_ERROR);
         return;
     }
 
-    node->answered = node->conn.read_at;
+    node->replied_at = node->conn.read_at;
     ngx_http_slidewin_redis_conn_received(&node->conn);
 
     rc = ngx_http_slidewin_redis_dispatch_reply(rcall, reply);
 
     if (rc != NGX_AGAIN) {
+        ngx_log_debug4(NGX_LOG_DEBUG_HTTP,
+                       ngx_http_slidewin_redis_call_log(rcall), 0,
+                       "slidewin redis reply: call %L, rc:%i after %Lus%s",
+                       rcall->number, rc, node->replied_at - rcall->sent_at,
+                       rcall->late ? ", late" : "");
+
         ngx_http_slidewin_redis_dispatch_finish(rcall, rc);
     }
 
@@ -312,6 +344,11 @@ ngx_http_slidewin_redis_dispatch_reply(ngx_http_slidewin_redis_call_t *rcall,
     rc = ngx_http_slidewin_redis_reply(rcall, reply, &next);
 
     if (rc == NGX_AGAIN) {
+        ngx_log_debug1(NGX_LOG_DEBUG_HTTP,
+                       ngx_http_slidewin_redis_call_log(rcall), 0,
+                       "slidewin redis retry: call %L with its script",
+                       rcall->number);
+
         rcall->retried = 1;
 
         if (ngx_http_slidewin_redis_dispatch_send(rcall) == NGX_OK) {
@@ -362,6 +399,12 @@ ngx_http_slidewin_redis_dispatch_redirect(
                                                circles, sizeof(circles) - 1);
         return NGX_ERROR;
     }
+
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP,
+                   ngx_http_slidewin_redis_call_log(rcall), 0,
+                   "slidewin redis redirect: call %L away from %V%s",
+                   rcall->number, &rcall->node->conn.endpoint->name,
+                   rcall->asking ? ", asking" : "");
 
     if (ngx_http_slidewin_redis_dispatch_move(rcall, next) != NGX_OK) {
         return NGX_ERROR;

@@ -16,7 +16,7 @@ typedef struct {
     sw_proto_asked_t  asked;
     sw_proto_taken_t  taken;
     sw_verdict_t      last;
-} ngx_http_slidewin_redis_answer_t;
+} ngx_http_slidewin_redis_decoded_t;
 
 
 static ngx_int_t ngx_http_slidewin_redis_reply_decode(
@@ -42,8 +42,8 @@ static void ngx_http_slidewin_redis_reply_odd_key(
 
 static int64_t
     ngx_http_slidewin_redis_reply_now;
-static ngx_http_slidewin_redis_answer_t
-    ngx_http_slidewin_redis_reply_answers[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
+static ngx_http_slidewin_redis_decoded_t
+    ngx_http_slidewin_redis_reply_decoded[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
 
 
 ngx_int_t
@@ -173,11 +173,11 @@ static ngx_int_t
 ngx_http_slidewin_redis_reply_read(ngx_http_slidewin_call_t *call,
     ngx_uint_t times, int64_t number, redisReply *reply)
 {
-    char                              *p, *last;
-    size_t                             i, n;
-    ngx_uint_t                         k;
-    ngx_http_slidewin_claim_t         *claim;
-    ngx_http_slidewin_redis_answer_t  *answer;
+    char                               *p, *last;
+    size_t                              i, n;
+    ngx_uint_t                          k;
+    ngx_http_slidewin_claim_t          *claim;
+    ngx_http_slidewin_redis_decoded_t  *decoded;
 
     if (reply->type != REDIS_REPLY_STRING
         || reply->len < SW_PROTO_HEAD
@@ -190,13 +190,15 @@ ngx_http_slidewin_redis_reply_read(ngx_http_slidewin_call_t *call,
         return NGX_OK;
     }
 
-    ngx_http_slidewin_redis_reply_now = sw_proto_get(reply->str + SW_PROTO_NUMBER);
+    p = reply->str + SW_PROTO_NUMBER;
+    ngx_http_slidewin_redis_reply_now = sw_proto_get(p);
+
     p = reply->str + SW_PROTO_HEAD;
     last = reply->str + reply->len;
 
     for (k = 0; k < call->n; k++) {
         claim = call->claims[k];
-        answer = &ngx_http_slidewin_redis_reply_answers[k];
+        decoded = &ngx_http_slidewin_redis_reply_decoded[k];
         n = sw_proto_numbers(&claim->rule);
 
         if ((size_t) (last - p) < n * SW_PROTO_NUMBER) {
@@ -204,17 +206,17 @@ ngx_http_slidewin_redis_reply_read(ngx_http_slidewin_call_t *call,
         }
 
         for (i = 0; i < n; i++) {
-            answer->numbers[i] = sw_proto_get(p);
+            decoded->numbers[i] = sw_proto_get(p);
             p += SW_PROTO_NUMBER;
         }
 
-        answer->asked.times = (int64_t) times;
-        answer->asked.cost = claim->cost;
-        answer->asked.prefetch = claim->prefetch;
+        decoded->asked.times = (int64_t) times;
+        decoded->asked.cost = claim->cost;
+        decoded->asked.prefetch = claim->prefetch;
 
-        if (sw_proto_read(answer->numbers, &claim->rule,
-                          ngx_http_slidewin_redis_reply_now, &answer->asked,
-                          &answer->taken, &answer->last)
+        if (sw_proto_read(decoded->numbers, &claim->rule,
+                          ngx_http_slidewin_redis_reply_now, &decoded->asked,
+                          &decoded->taken, &decoded->last)
             != SW_OK)
         {
             return NGX_DECLINED;
@@ -239,21 +241,21 @@ static void
 ngx_http_slidewin_redis_reply_verdict(ngx_http_slidewin_call_t *call,
     ngx_uint_t nth)
 {
-    ngx_uint_t                         k;
-    ngx_http_slidewin_claim_t         *claim;
-    ngx_http_slidewin_redis_answer_t  *answer;
+    ngx_uint_t                          k;
+    ngx_http_slidewin_claim_t          *claim;
+    ngx_http_slidewin_redis_decoded_t  *decoded;
 
     for (k = 0; k < call->n; k++) {
         claim = call->claims[k];
-        answer = &ngx_http_slidewin_redis_reply_answers[k];
+        decoded = &ngx_http_slidewin_redis_reply_decoded[k];
 
-        sw_proto_verdict(answer->numbers, &claim->rule,
-                         ngx_http_slidewin_redis_reply_now, &answer->asked,
-                         &answer->taken, &answer->last, (int64_t) nth,
+        sw_proto_verdict(decoded->numbers, &claim->rule,
+                         ngx_http_slidewin_redis_reply_now, &decoded->asked,
+                         &decoded->taken, &decoded->last, (int64_t) nth,
                          &claim->verdict);
 
-        claim->counted = ((int64_t) nth <= answer->taken.counted);
-        claim->prefetch = answer->taken.prefetch;
+        claim->counted = ((int64_t) nth <= decoded->taken.counted);
+        claim->prefetch = decoded->taken.prefetch;
     }
 }
 
@@ -277,7 +279,7 @@ ngx_http_slidewin_redis_reply_all_or_none(ngx_http_slidewin_call_t *call,
 
     for (i = 0; i < call->n; i++) {
         claim = call->claims[i];
-        taken = &ngx_http_slidewin_redis_reply_answers[i].taken;
+        taken = &ngx_http_slidewin_redis_reply_decoded[i].taken;
 
         if (claim->dry_run) {
             dry_admitted = ngx_min(dry_admitted, taken->admitted);
@@ -291,7 +293,7 @@ ngx_http_slidewin_redis_reply_all_or_none(ngx_http_slidewin_call_t *call,
 
     for (i = 0; i < call->n; i++) {
         claim = call->claims[i];
-        taken = &ngx_http_slidewin_redis_reply_answers[i].taken;
+        taken = &ngx_http_slidewin_redis_reply_decoded[i].taken;
 
         if (claim->cost
             && taken->counted != (claim->dry_run ? dry_admitted : admitted))

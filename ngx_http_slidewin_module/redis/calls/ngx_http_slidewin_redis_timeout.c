@@ -130,6 +130,11 @@ ngx_http_slidewin_redis_timeout_overdue(ngx_http_slidewin_redis_call_t *rcall)
     ngx_int_t                  rc;
     ngx_http_slidewin_call_t  *call;
 
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_http_slidewin_redis_call_log(rcall),
+                   0, "slidewin redis timeout: call %L %s", rcall->number,
+                   rcall->sent ? "is sent" : rcall->follows ? "follows another"
+                                                            : "waits");
+
     call = rcall->call;
     rcall->call = NULL;
 

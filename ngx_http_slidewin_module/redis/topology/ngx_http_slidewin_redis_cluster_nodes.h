@@ -1,7 +1,7 @@
 
 /*
- * A cluster as a worker knows it, and its nodes: those that have slots, and
- * those of the URL, which tell the slots.
+ * A cluster as a worker knows it, and its nodes: nodes that have slots, and
+ * nodes of the URL, which are asked for the slots.
  */
 
 
@@ -47,7 +47,7 @@ typedef struct {
     unsigned                            has_slots:1;
     unsigned                            had_slots:1; /* has or had some */
     unsigned                            asked:1;   /* for the slots */
-    unsigned                            useless:1; /* told none */
+    unsigned                            useless:1; /* replied none */
 } ngx_http_slidewin_redis_cluster_node_t;
 
 
@@ -101,7 +101,7 @@ ngx_http_slidewin_redis_cluster_node_t *
 void ngx_http_slidewin_redis_cluster_add_seeds(
     ngx_http_slidewin_redis_cluster_t *cluster);
 
-/* a node to ask for the slots, in turn: of those that have some, or of all */
+/* a node to ask for the slots, in turn: of nodes with slots, or of all */
 ngx_http_slidewin_redis_cluster_node_t *
     ngx_http_slidewin_redis_cluster_pick_node(
     ngx_http_slidewin_redis_cluster_t *cluster, ngx_uint_t has_slots);

@@ -180,7 +180,7 @@ ngx_http_slidewin_redis_node_watch(ngx_http_slidewin_redis_node_t *node,
 {
     int64_t  left;
 
-    left = ngx_max(sent_at, node->answered)
+    left = ngx_max(sent_at, node->replied_at)
            + (int64_t) node->timeout * 1000
            - ngx_http_slidewin_clock_us();
 

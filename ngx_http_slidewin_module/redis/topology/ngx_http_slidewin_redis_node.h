@@ -48,7 +48,7 @@ struct ngx_http_slidewin_redis_node_s {
     ngx_uint_t                                   inflight; /* of both: sent */
     ngx_uint_t                                   late;     /* of these: given
                                                             * up */
-    int64_t                                      answered; /* us, the last
+    int64_t                                      replied_at; /* us, the last
                                                             * reply to one */
     ngx_uint_t                                   successes; /* of checks */
     int64_t                                      watched;  /* us, when the last
@@ -74,7 +74,7 @@ ngx_uint_t ngx_http_slidewin_redis_node_may_send(
 ngx_uint_t ngx_http_slidewin_redis_node_usable(
     ngx_http_slidewin_redis_node_t *node);
 
-/* how a check went: answered, failed for a reason, or never answered */
+/* how a check went: a verdict, failed for a reason, or without a reply */
 void ngx_http_slidewin_redis_node_success(
     ngx_http_slidewin_redis_node_t *node);
 void ngx_http_slidewin_redis_node_failure(
@@ -83,9 +83,9 @@ void ngx_http_slidewin_redis_node_probe_lost(
     ngx_http_slidewin_redis_node_t *node);
 
 /*
- * A call that was sent then, us, is given up and counted as late: as long as
- * one is, the connection is left when no call was answered for a timeout.
- * NGX_DECLINED if it is left now, and all that was sent has ended.
+ * A call that was sent at sent_at, us, is given up and counted as late: while
+ * there is a late call, the connection is dropped when no call had a reply for
+ * a timeout.  NGX_DECLINED if it is dropped now, and all sent calls have ended.
  */
 ngx_int_t ngx_http_slidewin_redis_node_watch(
     ngx_http_slidewin_redis_node_t *node, int64_t sent_at);

@@ -113,7 +113,8 @@ ngx_http_slidewin_redis_slots_timer(ngx_event_t *ev)
 
     if (!cluster->stale) {
         if (left) {
-            ngx_add_timer(&cluster->refresh, NGX_HTTP_SLIDEWIN_REDIS_CLOSE_UNUSED);
+            ngx_add_timer(&cluster->refresh,
+                          NGX_HTTP_SLIDEWIN_REDIS_CLOSE_UNUSED);
         }
 
         return;
@@ -129,8 +130,8 @@ ngx_http_slidewin_redis_slots_timer(ngx_event_t *ev)
 
 
 /*
- * One node at a time, those that have slots before those of the URL.  If none
- * can be asked, the next that is ready will be.
+ * One node at a time, nodes with slots before nodes of the URL.  If none can be
+ * asked, the next that is ready will be.
  */
 
 static void
@@ -163,6 +164,10 @@ ngx_http_slidewin_redis_slots_ask(ngx_http_slidewin_redis_cluster_t *cluster)
         ngx_http_slidewin_redis_slots_refresh(cluster);
         return;
     }
+
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "slidewin redis slots: asked of %V",
+                   &cnode->host->endpoint.name);
 
     cnode->asked = 1;
     cnode->asked_at = ngx_http_slidewin_clock_us();
@@ -213,6 +218,10 @@ ngx_http_slidewin_redis_slots_replied(redisAsyncContext *context, void *reply,
         ngx_http_slidewin_redis_slots_refresh(cluster);
         return;
     }
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "slidewin redis slots: known by %V, %ui checks waited",
+                   &cnode->host->endpoint.name, cluster->checks);
 
     cluster->asking = NULL;
     cnode->useless = 0;
