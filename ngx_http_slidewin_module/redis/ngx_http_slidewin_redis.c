@@ -14,7 +14,7 @@
 /* checks under way, for each connection that the worker may have */
 #define NGX_HTTP_SLIDEWIN_REDIS_CHECKS        16
 
-/* calls to a node without a reply: of all workers, of one at least */
+/* calls sent to a node without a reply: of all workers, of one at least */
 #define NGX_HTTP_SLIDEWIN_REDIS_INFLIGHT      1024
 #define NGX_HTTP_SLIDEWIN_REDIS_INFLIGHT_MIN  64
 

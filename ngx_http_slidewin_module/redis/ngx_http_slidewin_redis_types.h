@@ -1,4 +1,9 @@
 
+/*
+ * A Redis store: what configuration, calls and the backend share.
+ */
+
+
 #ifndef _NGX_HTTP_SLIDEWIN_REDIS_TYPES_H_INCLUDED_
 #define _NGX_HTTP_SLIDEWIN_REDIS_TYPES_H_INCLUDED_
 
@@ -11,18 +16,18 @@
 #include "ngx_http_slidewin_redis_tls.h"
 
 
-/* what is the same each time that a script is asked for: before its digest */
+/* the first arguments of a script, but for its digest: always the same */
 #define NGX_HTTP_SLIDEWIN_REDIS_EVALSHA                                       \
     "$7" CRLF "EVALSHA" CRLF "$40" CRLF
 #define NGX_HTTP_SLIDEWIN_REDIS_EVALSHA_LEN                                   \
     (sizeof(NGX_HTTP_SLIDEWIN_REDIS_EVALSHA CRLF) - 1 + 40)
 
 
-/* lists that the batches under way are spread over */
+/* lists that batches under way are spread over, by hash */
 #define NGX_HTTP_SLIDEWIN_REDIS_BATCHES  256
 
 
-/* take for any policies, and for one of the kinds that are asked most */
+/* take for any policies, and faster ones for one policy of a kind */
 
 typedef enum {
     NGX_HTTP_SLIDEWIN_REDIS_TAKE_ANY = 0,
@@ -34,15 +39,15 @@ typedef enum {
 } ngx_http_slidewin_redis_script_e;
 
 
-/* a store as configured, and what a worker makes of it */
+/* as configured, and what a worker makes of it */
 
 typedef struct {
     ngx_http_slidewin_redis_access_t    access;
     ngx_http_slidewin_redis_tls_t       tls;
     ngx_http_slidewin_redis_dns_t       host;
-    ngx_http_slidewin_redis_sentinel_t *sentinel;  /* NULL: it is the host */
+    ngx_http_slidewin_redis_sentinel_t *sentinel;  /* NULL: at host */
     ngx_http_slidewin_redis_node_t      node;
-    ngx_http_slidewin_redis_cluster_t  *cluster;   /* NULL: it is the node */
+    ngx_http_slidewin_redis_cluster_t  *cluster;   /* NULL: node is asked */
     ngx_msec_t                          timeout;
     ngx_str_t                           prefix;
     u_char                              evalsha
@@ -57,7 +62,7 @@ typedef struct {
     ngx_event_t                         deadline_timer;
     ngx_event_t                         turn_end;  /* deadlines were set */
     int64_t                             turn_start; /* us, by the first */
-    ngx_queue_t                         batches    /* under way, by hash */
+    ngx_queue_t                         batches    /* calls that lead one */
                                          [NGX_HTTP_SLIDEWIN_REDIS_BATCHES];
 } ngx_http_slidewin_redis_t;
 

@@ -299,7 +299,7 @@ ngx_http_slidewin_redis_batch_still_rejected(
 }
 
 
-/* the verdict is of some time since the call was sent, not since asked */
+/* Redis may have decided as early as the call was sent: asked is no later */
 
 static void
 ngx_http_slidewin_redis_batch_copy_verdict(

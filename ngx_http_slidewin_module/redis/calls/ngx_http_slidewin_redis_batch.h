@@ -22,27 +22,27 @@ void ngx_http_slidewin_redis_batch_key(ngx_http_slidewin_call_t *call,
 ngx_http_slidewin_redis_call_t *ngx_http_slidewin_redis_batch_find(
     ngx_http_slidewin_redis_t *redis, ngx_str_t *key, uint32_t hash);
 
-/* from now on checks with its key follow it, or do not any more */
+/* from now on checks with its key follow the call, or do not any more */
 void ngx_http_slidewin_redis_batch_open(
     ngx_http_slidewin_redis_call_t *rcall);
 void ngx_http_slidewin_redis_batch_close(
     ngx_http_slidewin_redis_call_t *rcall);
 
-/* its followers so far become members, which are sent with it */
+/* the followers so far become members, which are sent with the call */
 void ngx_http_slidewin_redis_batch_fill(
     ngx_http_slidewin_redis_call_t *rcall);
 
 /*
- * It did not run: members follow it again, but for those whose request has
- * left, which the caller is to end.
+ * The call did not run: members are followers again.  Members whose request has
+ * left go into left, for the caller to end.
  */
 void ngx_http_slidewin_redis_batch_unfill(
     ngx_http_slidewin_redis_call_t *rcall, ngx_queue_t *left);
 
 /*
  * Followers of a call that was rejected would be rejected, too, unless its
- * retry time has come meanwhile or something was given back: whether they have
- * its verdict now.
+ * retry time has come meanwhile or something was given back.  Returns whether
+ * they have its verdict now.
  */
 ngx_uint_t ngx_http_slidewin_redis_batch_reject(
     ngx_http_slidewin_redis_call_t *rcall);

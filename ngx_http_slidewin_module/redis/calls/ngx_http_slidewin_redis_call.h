@@ -24,9 +24,9 @@ typedef enum {
  * deadline, and the reply comes all the same.
  *
  * While a check is on its way, checks of this worker that ask for the same
- * follow it.  When it has its reply or is given up, the first follower is sent
- * with the other followers as its members.  Each has a deadline and a verdict
- * of its own.
+ * follow it.  When the check has its reply or is given up, the first follower
+ * is sent with the other followers as its members.  Each follower and member
+ * has a deadline and a verdict of its own.
  */
 
 typedef struct {
@@ -44,8 +44,8 @@ typedef struct {
     ngx_uint_t                       changes;   /* redis->changes, as sent */
     ngx_uint_t                       successes; /* of the node, as sent */
     ngx_http_slidewin_redis_t       *redis;
-    ngx_http_slidewin_redis_node_t  *node;      /* NULL: when the slots of the
-                                                 * cluster are known */
+    ngx_http_slidewin_redis_node_t  *node;      /* NULL: the slots of the
+                                                 * cluster are not known */
     ngx_http_slidewin_call_t        *call;      /* NULL: its request left */
     ngx_http_slidewin_redis_verb_e   verb;
     int64_t                          number;
@@ -60,14 +60,14 @@ typedef struct {
     unsigned                         ended:1;   /* event is posted */
     unsigned                         retried:1; /* with its script */
     unsigned                         asking:1;  /* ASKING goes before it */
-    unsigned                         redirected:1;
+    unsigned                         redirected:1; /* or waited for slots */
     unsigned                         deadline_set:1;
-    unsigned                         deadline_final:1;
+    unsigned                         deadline_final:1; /* not set anew */
     unsigned                         late:1;    /* given up after it was sent */
 } ngx_http_slidewin_redis_call_t;
 
 
-/* node, call and redis are to be set */
+/* the caller sets redis, node, call and what is asked */
 ngx_http_slidewin_redis_call_t *ngx_http_slidewin_redis_call_create(
     ngx_str_t *batch_key, ngx_log_t *log);
 void ngx_http_slidewin_redis_call_free(ngx_http_slidewin_redis_call_t *rcall);
@@ -75,16 +75,16 @@ void ngx_http_slidewin_redis_call_free(ngx_http_slidewin_redis_call_t *rcall);
 /* the records that are kept for the next calls */
 void ngx_http_slidewin_redis_calls_free_spare(void);
 
-/* counts it as under way to its node, or to the cluster, until it ends */
+/* counts the call as under way to its node until it ends */
 void ngx_http_slidewin_redis_call_begin(ngx_http_slidewin_redis_call_t *rcall);
 
-/* counts it as under way to this node instead */
+/* counts the call as under way to another node; NULL: to the cluster */
 void ngx_http_slidewin_redis_call_set_node(
     ngx_http_slidewin_redis_call_t *rcall,
     ngx_http_slidewin_redis_node_t *node);
 
 /*
- * It is done, without its members and followers.  Its request goes on by an
+ * Ends the call, without its members and followers.  The request goes on by an
  * event: the caller may run inside hiredis.
  */
 void ngx_http_slidewin_redis_call_end(ngx_http_slidewin_redis_call_t *rcall,
@@ -97,7 +97,7 @@ void ngx_http_slidewin_redis_call_set_deadline(
 void ngx_http_slidewin_redis_call_remove_deadline(
     ngx_http_slidewin_redis_call_t *rcall);
 
-/* a probe of the node will have no reply */
+/* the call will have no reply: if it was a probe, another may be sent */
 void ngx_http_slidewin_redis_call_probe_lost(
     ngx_http_slidewin_redis_call_t *rcall);
 

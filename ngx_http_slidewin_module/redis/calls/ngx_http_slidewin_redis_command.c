@@ -21,7 +21,7 @@
      + NGX_HTTP_SLIDEWIN_NAME_MAX)
 
 
-/* a command while it is written out, where the last one was */
+/* a command while it is written, into the buffer of all commands */
 
 typedef struct {
     u_char           *data;
@@ -132,7 +132,7 @@ ngx_http_slidewin_redis_script(ngx_http_slidewin_redis_verb_e verb,
 }
 
 
-/* as hiredis would, but without an allocation and a format for each */
+/* as hiredis writes it, without an allocation for each argument */
 
 static void
 ngx_http_slidewin_redis_command_begin(ngx_http_slidewin_redis_command_t *cmd,

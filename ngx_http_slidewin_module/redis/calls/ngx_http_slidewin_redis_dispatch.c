@@ -149,7 +149,7 @@ ngx_http_slidewin_redis_dispatch_submit(ngx_http_slidewin_redis_call_t *rcall)
 }
 
 
-/* sends it for all requests of its batch */
+/* sends the call for all requests of its batch */
 
 static ngx_int_t
 ngx_http_slidewin_redis_dispatch_send(ngx_http_slidewin_redis_call_t *rcall)
@@ -193,7 +193,7 @@ ngx_http_slidewin_redis_dispatch_send(ngx_http_slidewin_redis_call_t *rcall)
     }
 
     ngx_log_debug4(NGX_LOG_DEBUG_HTTP, call->log, 0,
-                   "slidewin redis send: call %L, %s, to %V for %ui requests",
+                   "slidewin redis send: call %L, %s, to %V, requests:%ui",
                    rcall->number, ngx_http_slidewin_redis_call_verb(rcall),
                    &node->conn.endpoint->name, rcall->times);
 
@@ -212,7 +212,7 @@ ngx_http_slidewin_redis_dispatch_send(ngx_http_slidewin_redis_call_t *rcall)
         ngx_http_slidewin_redis_dispatch_sent(member, now);
     }
 
-    /* given up, but sent once more for members that came later */
+    /* the call was given up, and is sent once more for members it has */
 
     if (rcall->late) {
         node->late++;
@@ -326,7 +326,7 @@ ngx_http_slidewin_redis_dispatch_replied(redisAsyncContext *context,
         ngx_http_slidewin_redis_dispatch_finish(rcall, rc);
     }
 
-    /* there is room for the next one that waits */
+    /* there is room for the next call that waits */
 
     ngx_http_slidewin_redis_dispatch_waiting(node);
 }
@@ -369,8 +369,8 @@ ngx_http_slidewin_redis_dispatch_reply(ngx_http_slidewin_redis_call_t *rcall,
 
 
 /*
- * A call that is to wait for the slots has found one that is between two nodes,
- * and begins anew.
+ * Without a next node the call has found a slot that is between two nodes; its
+ * redirects are counted anew.
  */
 
 static ngx_int_t
@@ -447,7 +447,7 @@ ngx_http_slidewin_redis_dispatch_move(ngx_http_slidewin_redis_call_t *rcall,
 }
 
 
-/* ends it with its members; then its followers have their turn */
+/* ends a call with its members; then its followers have their turn */
 
 static void
 ngx_http_slidewin_redis_dispatch_finish(ngx_http_slidewin_redis_call_t *rcall,
@@ -630,7 +630,7 @@ ngx_http_slidewin_redis_dispatch_fail_unsent(
 }
 
 
-/* its first follower waits to be sent in place of it */
+/* the first follower waits in place of the call that it followed */
 
 static void
 ngx_http_slidewin_redis_dispatch_replace(ngx_http_slidewin_redis_call_t *rcall)

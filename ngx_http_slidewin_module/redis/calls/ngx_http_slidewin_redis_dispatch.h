@@ -12,12 +12,12 @@
 #include "ngx_http_slidewin_redis_call.h"
 
 
-/* for the log: what a node is that is well and that calls wait too long for */
+/* for the log: Redis is well, but calls wait for it too long */
 #define NGX_HTTP_SLIDEWIN_REDIS_TOO_MANY                                      \
     "is asked for more than it can answer"
 
 
-/* what calls do when a node can be asked or cannot, or slots are known */
+/* send or end the calls that wait for a node, or for the slots */
 extern const ngx_http_slidewin_redis_node_hooks_t
     ngx_http_slidewin_redis_dispatch_node_hooks;
 extern const ngx_http_slidewin_redis_cluster_hooks_t
@@ -31,18 +31,18 @@ ngx_uint_t ngx_http_slidewin_redis_dispatch_may_send(
 
 /*
  * Sends the call, or lets it wait: for the slots, for the connection or for
- * calls before it.  NGX_ERROR if that cannot be, and the call is the caller's.
+ * calls before it.  After NGX_ERROR the caller ends or frees the call.
  */
 ngx_int_t ngx_http_slidewin_redis_dispatch_submit(
     ngx_http_slidewin_redis_call_t *rcall);
 
-/* a call that was not sent ends: as a follower, or waiting to be sent */
+/* end a call that was not sent: a follower, or one that waits to be sent */
 void ngx_http_slidewin_redis_dispatch_unfollow(
     ngx_http_slidewin_redis_call_t *rcall);
 void ngx_http_slidewin_redis_dispatch_fail_unsent(
     ngx_http_slidewin_redis_call_t *rcall);
 
-/* the first follower leads the others */
+/* the first follower is submitted, and leads the others */
 void ngx_http_slidewin_redis_dispatch_next(ngx_queue_t *followers);
 
 

@@ -9,7 +9,7 @@
 #include "sw_proto.h"
 
 
-/* what was read last, of a claim */
+/* what the last reply says of a claim */
 
 typedef struct {
     int64_t           numbers[SW_PROTO_MOST];
@@ -80,7 +80,7 @@ ngx_http_slidewin_redis_reply(ngx_http_slidewin_redis_call_t *rcall,
         return NGX_ERROR;
     }
 
-    /* it is not known which call this reply belongs to, nor the next one */
+    /* replies are out of step: the next ones cannot be trusted either */
 
     ngx_http_slidewin_redis_node_failure(node, nonsense, sizeof(nonsense) - 1);
     ngx_http_slidewin_redis_conn_drop(&node->conn, nonsense);
@@ -165,8 +165,8 @@ ngx_http_slidewin_redis_reply_verdicts(ngx_http_slidewin_redis_call_t *rcall,
 
 /*
  * Reads the reply to the call of that number, sent for so many requests; call
- * is that of any of them, or NULL if all have left.  NGX_ERROR: it is no reply
- * to this call; NGX_DECLINED: it is one that cannot be true.
+ * is that of any of them, or NULL if all have left.  NGX_ERROR: the reply is
+ * not to this call; NGX_DECLINED: the reply cannot be true.
  */
 
 static ngx_int_t

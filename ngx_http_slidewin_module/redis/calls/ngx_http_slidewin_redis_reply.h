@@ -12,10 +12,10 @@
 
 
 /*
- * NGX_OK: the verdicts of its requests are set.  NGX_ERROR: it is no verdict,
- * and the node was told how it went.  NGX_AGAIN: the script was not there; the
- * call is to be sent with it.  NGX_DECLINED: the call is to go to the next
- * node, or, if that is NULL, to wait until the cluster knows it.
+ * NGX_OK: the verdicts of its requests are set.  NGX_ERROR: there is none; that
+ * is logged, and counted as a failure of the node if it is one.  NGX_AGAIN: the
+ * script was not there, the call is to be sent with it.  NGX_DECLINED: the call
+ * is to go to the next node, or, if next is NULL, to wait for the slots.
  */
 ngx_int_t ngx_http_slidewin_redis_reply(ngx_http_slidewin_redis_call_t *rcall,
     redisReply *reply, ngx_http_slidewin_redis_node_t **next);

@@ -13,7 +13,7 @@
 /* a turn of the event loop that takes longer has kept back what it sent */
 #define NGX_HTTP_SLIDEWIN_REDIS_TURN_US    1000
 
-/* a Redis that answers so many in time is well, and only asked too much */
+/* a Redis that answers so many calls in time is well, and only busy */
 #define NGX_HTTP_SLIDEWIN_REDIS_BUSY_MIN   64
 
 
@@ -44,9 +44,9 @@ ngx_http_slidewin_redis_timeouts_init(ngx_http_slidewin_redis_t *redis)
 
 /*
  * A call that is given up may end others, and let new ones be asked.  The time
- * is read: the one nginx caches is as old as the turn.  It may be this worker
- * that was late: what has arrived is read before a call is given up, and may
- * make room for one that waits to be sent.
+ * is read: the one nginx caches is as old as the turn.  This worker may be the
+ * late one: what has arrived is read before a call is given up, and may make
+ * room for a call that waits to be sent.
  */
 
 static void
@@ -122,7 +122,7 @@ ngx_http_slidewin_redis_timeouts_turn_end(ngx_event_t *ev)
 }
 
 
-/* the record stays if a reply may come yet; the request goes on without */
+/* the request goes on without a verdict; the record waits for a late reply */
 
 static void
 ngx_http_slidewin_redis_timeout_overdue(ngx_http_slidewin_redis_call_t *rcall)
@@ -148,10 +148,10 @@ ngx_http_slidewin_redis_timeout_overdue(ngx_http_slidewin_redis_call_t *rcall)
 
 
 /*
- * Redis is judged by what was sent, and by the call that was: members,
- * followers and calls that wait to be sent say nothing about Redis.  Replies
- * come in order: what had its reply since was sent before it, and if these are
- * many that were in time, Redis is well and only busy.
+ * Redis is judged by calls that were sent: members, followers and calls that
+ * wait to be sent say nothing about Redis.  Replies come in order: calls that
+ * had a reply since this one was sent were sent before it, and if many of them
+ * were in time, Redis is well and only busy.
  */
 
 static ngx_int_t

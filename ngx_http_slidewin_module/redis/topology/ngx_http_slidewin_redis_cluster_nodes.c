@@ -168,7 +168,7 @@ ngx_http_slidewin_redis_cluster_add_seeds(
 }
 
 
-/* no node twice that has not answered */
+/* not a node that has yet to reply to an earlier request */
 
 ngx_http_slidewin_redis_cluster_node_t *
 ngx_http_slidewin_redis_cluster_pick_node(
@@ -256,7 +256,7 @@ ngx_http_slidewin_redis_cluster_close_all(
 {
     ngx_uint_t  i;
 
-    /* a call of one may be moved to another: all end before any is freed */
+    /* a call to one node may go to another: all stop before any is freed */
 
     for (i = 0; i < cluster->n; i++) {
         if (cluster->nodes[i]) {

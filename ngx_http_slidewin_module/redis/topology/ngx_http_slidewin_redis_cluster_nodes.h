@@ -14,7 +14,7 @@
 #include "sw_slot.h"
 
 
-/* each has a connection of the worker's */
+/* each node has a connection of each worker */
 #define NGX_HTTP_SLIDEWIN_REDIS_NODES_MAX   512
 
 
@@ -23,9 +23,9 @@ typedef struct ngx_http_slidewin_redis_cluster_s
 
 
 /*
- * What is done about calls: the first two as those of a node; slots_known when
- * the calls in cluster->waiting may have a node now, slots_failed when they
- * will not have one.
+ * What the room above does: node_ready and node_unusable as a node's ready and
+ * unusable; slots_known when the calls in cluster->waiting may have a node now,
+ * slots_failed when they will not have one.
  */
 
 typedef struct {
@@ -38,7 +38,7 @@ typedef struct {
 
 
 typedef struct {
-    ngx_http_slidewin_redis_node_t      node;      /* the first: is cast */
+    ngx_http_slidewin_redis_node_t      node;      /* first: it is cast */
     ngx_http_slidewin_redis_cluster_t  *cluster;
     ngx_http_slidewin_redis_dns_t      *host;
     ngx_pool_t                         *pool;
@@ -97,7 +97,7 @@ ngx_http_slidewin_redis_cluster_node_t *
     ngx_http_slidewin_redis_cluster_t *cluster, const char *host, size_t len,
     ngx_uint_t port);
 
-/* the nodes of the URL */
+/* adds the nodes of the URL */
 void ngx_http_slidewin_redis_cluster_add_seeds(
     ngx_http_slidewin_redis_cluster_t *cluster);
 
@@ -114,7 +114,7 @@ ngx_uint_t ngx_http_slidewin_redis_cluster_all_failed(
 ngx_uint_t ngx_http_slidewin_redis_cluster_close_unused(
     ngx_http_slidewin_redis_cluster_t *cluster);
 
-/* the worker exits */
+/* closes all nodes: the worker exits */
 void ngx_http_slidewin_redis_cluster_close_all(
     ngx_http_slidewin_redis_cluster_t *cluster);
 

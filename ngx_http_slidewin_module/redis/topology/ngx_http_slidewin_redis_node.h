@@ -99,7 +99,7 @@ void ngx_http_slidewin_redis_node_log_error(
     ngx_http_slidewin_redis_node_t *node, const char *what, const char *reason,
     size_t len);
 
-/* the same by the name of something else, at most once a second */
+/* the same by another name; logged is when that was last done */
 void ngx_http_slidewin_redis_log_error(ngx_str_t *name, time_t *logged,
     const char *what, const char *reason, size_t len);
 

@@ -26,7 +26,7 @@ void ngx_http_slidewin_redis_slots_refresh(
 void ngx_http_slidewin_redis_slots_fail_waiting(
     ngx_http_slidewin_redis_cluster_t *cluster);
 
-/* these slots, which had no node, are the node's */
+/* gives slots that have no node to the node */
 void ngx_http_slidewin_redis_slots_assign(
     ngx_http_slidewin_redis_cluster_t *cluster,
     ngx_http_slidewin_redis_cluster_node_t *cnode, int64_t first,
