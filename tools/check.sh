@@ -68,52 +68,8 @@ check_format() {
     echo "${#files[@]} files"
 }
 
-# The layers: sw_* is plain C; only redis files see hiredis; the two stores do
-# not know each other; the handler knows stores by their interface alone.
 check_layers() {
-    local files
-
-    cd "$ROOT/ngx_http_slidewin_module"
-    mapfile -t files < <(find . -name '*.[ch]' -printf '%P\n' | sort)
-
-    awk '
-        function bad(why) { print FILENAME ":" FNR ": " $0 "  (" why ")" }
-
-        BEGIN {
-            n = split("arpa/inet assert ctype errno inttypes limits math stdarg " \
-                      "stdatomic stdbool stddef stdint stdio stdlib string " \
-                      "time", list)
-            for (i = 1; i <= n; i++) libc["<" list[i] ".h>"]
-        }
-
-        !/^[ \t]*#[ \t]*include/ { next }
-
-        {
-            what = $0
-            sub(/^[ \t]*#[ \t]*include[ \t]*/, "", what)
-            sub(/[ \t].*/, "", what)
-            redis = (FILENAME ~ /^redis\//)
-        }
-
-        FILENAME ~ /^sw\// && !(what in libc) && what !~ /^"sw_[a-z_]+\.h"$/ {
-            bad("sw_* may include the C library and sw_*.h")
-        }
-
-        what ~ /hiredis/ && !redis {
-            bad("only redis/ may include hiredis")
-        }
-
-        FILENAME ~ /^shm\// && what ~ /slidewin_redis/ \
-        || redis && what ~ /slidewin_shm/ {
-            bad("the stores may not include each other")
-        }
-
-        FILENAME ~ /^request\// && what ~ /slidewin_(shm|redis)/ {
-            bad("request/ sees stores through _backend.h")
-        }
-    ' "${files[@]}" | findings
-
-    echo "${#files[@]} files"
+    perl "$ROOT/tools/layers.pl" "$ROOT/ngx_http_slidewin_module"
 }
 
 # The include path of nginx's own build.
