@@ -32,9 +32,9 @@ void
 ngx_http_slidewin_refund(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim)
 {
-    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                   "slidewin refund: store=\"%V\" zone=%V units=%L",
-                   &store->name, &claim->name, claim->cost);
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "slidewin refund: zone:%V units:%L",
+                   &claim->name, claim->cost);
 
     ngx_http_slidewin_detached_call(store, claim, store->backend->give_back);
 
@@ -46,9 +46,9 @@ void
 ngx_http_slidewin_reset_key(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim)
 {
-    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                   "slidewin reset: store=\"%V\" zone=%V key=\"%V\"",
-                   &store->name, &claim->name, &claim->key);
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "slidewin reset: zone:%V key:\"%V\"",
+                   &claim->name, &claim->key);
 
     ngx_http_slidewin_detached_call(store, claim, store->backend->reset);
 
@@ -104,9 +104,8 @@ ngx_http_slidewin_abandon(ngx_http_slidewin_store_t *store,
         }
     }
 
-    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, call->log, 0,
-                   "slidewin abandon: store=\"%V\" claims=%ui%s",
-                   &store->name, call->n,
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, call->log, 0,
+                   "slidewin abandon: claims:%ui%s", call->n,
                    detached ? ", to be refunded" : "");
 
     if (detached && store->backend->reassign) {

@@ -144,7 +144,7 @@ ngx_http_slidewin_cache_refund(ngx_http_slidewin_policy_t *policy,
 
     if (leased && ngx_http_slidewin_lease_put_back(claim, store)) {
         ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                       "slidewin refund: lease zone=%V units=%L",
+                       "slidewin refund: lease zone:%V units:%L",
                        &claim->name, claim->cost);
 
         claim->counted = 0;

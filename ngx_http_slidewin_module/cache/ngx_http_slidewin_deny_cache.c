@@ -91,7 +91,7 @@ ngx_http_slidewin_deny_cache_lookup(ngx_http_slidewin_claim_t *claim)
 
     if (found) {
         ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                       "slidewin deny cache: zone=%V rejected retry=%Lms",
+                       "slidewin deny cache: zone:%V rejected retry:%Lms",
                        &claim->name, claim->verdict.retry);
     }
 
@@ -140,7 +140,7 @@ ngx_http_slidewin_deny_cache_known(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_memo_unlock(&op);
 
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                   "slidewin deny cache: zone=%V peek %s",
+                   "slidewin deny cache: zone:%V peek %s",
                    &claim->name, known ? "is known" : "is to be asked");
 
     return known;

@@ -148,7 +148,7 @@ done:
     ngx_http_slidewin_lease_refund(&unused.claim, claim, store);
 
     ngx_log_debug4(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                   "slidewin lease: zone=%V %s cost=%L prefetch=%L",
+                   "slidewin lease: zone:%V %s cost:%L prefetch:%L",
                    &claim->name, taken ? "admits" : "does not admit",
                    claim->cost, claim->prefetch);
 
@@ -289,7 +289,7 @@ ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
 
     if (claim->prefetch) {
         ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                       "slidewin lease: zone=%V refilled units=%L",
+                       "slidewin lease: zone:%V refilled units:%L",
                        &claim->name, claim->prefetch);
     }
 }

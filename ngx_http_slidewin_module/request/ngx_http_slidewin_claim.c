@@ -79,7 +79,7 @@ ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
         }
 
         ngx_log_debug4(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
-                       "slidewin claim: zone=%V key=\"%V\" cost=%L limit=%L",
+                       "slidewin claim: zone:%V key:\"%V\" cost:%L limit:%L",
                        &entry->policy->name, &entry->claim.key,
                        entry->claim.cost, entry->rate);
 

@@ -85,8 +85,8 @@ ngx_http_slidewin_decide(ngx_http_slidewin_ctx_t *ctx)
         }
 
         ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ctx->call.log, 0,
-                       "slidewin decide: store=\"%V\" claims=%ui",
-                       &store->name, ctx->call.n);
+                       "slidewin decide: %s store, claims:%ui",
+                       store->local ? "local" : "remote", ctx->call.n);
 
         rc = store->backend->take(store, &ctx->call);
 
@@ -392,8 +392,8 @@ ngx_http_slidewin_entry_decided(ngx_http_slidewin_ctx_t *ctx,
     }
 
     ngx_log_debug5(NGX_LOG_DEBUG_HTTP, ctx->call.log, 0,
-                   "slidewin verdict: zone=%V %s remaining=%L retry=%Lms "
-                   "source=%V",
+                   "slidewin verdict: zone:%V %s remaining:%L retry:%Lms "
+                   "source:%V",
                    &entry->policy->name,
                    entry->claim.verdict.admitted ? "admitted" : "rejected",
                    ngx_http_slidewin_entry_verdict(entry)->remaining,
@@ -433,7 +433,7 @@ ngx_http_slidewin_entry_on_error(ngx_http_slidewin_ctx_t *ctx,
         entry->source = NGX_HTTP_SLIDEWIN_SOURCE_FALLBACK;
 
         ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ctx->call.log, 0,
-                       "slidewin on_error: zone=%V fallback limit=%L",
+                       "slidewin on_error: zone:%V fallback limit:%L",
                        &entry->policy->name, entry->quota);
         return;
 
@@ -468,6 +468,6 @@ ngx_http_slidewin_entry_fail(ngx_http_slidewin_ctx_t *ctx,
     }
 
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ctx->call.log, 0,
-                   "slidewin on_error: zone=%V %V",
+                   "slidewin on_error: zone:%V %V",
                    &entry->policy->name, &ngx_http_slidewin_sources[source]);
 }

@@ -121,7 +121,7 @@ ngx_http_slidewin_delay_start(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_delay_sleep(waiter, until);
 
     ngx_log_debug4(NGX_LOG_DEBUG_HTTP, ctx->request->connection->log, 0,
-                   "slidewin delay: zone=%V queued=%ui due=%Lms timer=%Lms",
+                   "slidewin delay: zone:%V queued:%ui due:%Lms timer:%Lms",
                    &entry->policy->name, queue->n, due - now, until - now);
 
     return NGX_OK;

@@ -182,9 +182,8 @@ ngx_http_slidewin_resume(ngx_http_slidewin_call_t *call, ngx_int_t rc)
 
     ctx = call->data;
 
-    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, call->log, 0,
-                   "slidewin resume: store=\"%V\" rc=%i",
-                   &ctx->pending->name, rc);
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, call->log, 0,
+                   "slidewin resume: rc:%i", rc);
 
     ctx->pending = NULL;
 

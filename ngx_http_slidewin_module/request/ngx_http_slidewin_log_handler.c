@@ -48,7 +48,7 @@ ngx_http_slidewin_log_handler(ngx_http_request_t *r)
     status = ngx_http_slidewin_log_status(r, ctx);
 
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
-                   "slidewin log: status=%ui", status);
+                   "slidewin log: status:%ui", status);
 
     ngx_http_slidewin_log_refunds(ctx, status);
     ngx_http_slidewin_log_resets(r, ctx, status);

@@ -70,7 +70,7 @@ ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_outcome_log(r, ctx);
 
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
-                   "slidewin outcome: %V zone=%*s",
+                   "slidewin outcome: %V zone:%*s",
                    &ngx_http_slidewin_statuses[ctx->status],
                    ctx->decider ? ctx->decider->policy->name.len : 0,
                    ctx->decider ? ctx->decider->policy->name.data

@@ -83,8 +83,8 @@ ngx_http_slidewin_peek(ngx_http_slidewin_ctx_t *ctx)
         ctx->call.asked = ngx_http_slidewin_clock_us();
 
         ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ctx->call.log, 0,
-                       "slidewin peek: store=\"%V\" claims=%ui",
-                       &store->name, ctx->call.n);
+                       "slidewin peek: %s store, claims:%ui",
+                       store->local ? "local" : "remote", ctx->call.n);
 
         rc = store->backend->peek(store, &ctx->call);
 
@@ -299,7 +299,7 @@ ngx_http_slidewin_peek_rejected(ngx_http_slidewin_ctx_t *ctx,
     entry = item->entry;
 
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ctx->call.log, 0,
-                   "slidewin peek: zone=%V %s source=%V", &entry->policy->name,
+                   "slidewin peek: zone:%V %s source:%V", &entry->policy->name,
                    item->claim.verdict.admitted ? "admitted" : "rejected",
                    &ngx_http_slidewin_sources[source]);
 

@@ -54,11 +54,6 @@ static ngx_int_t ngx_http_slidewin_shm_carry(
 static void ngx_http_slidewin_shm_finish(ngx_http_slidewin_shm_check_t *check,
     int64_t now);
 
-#if (NGX_DEBUG)
-static void ngx_http_slidewin_shm_debug(ngx_http_slidewin_call_t *call,
-    ngx_int_t rc);
-#endif
-
 
 const ngx_http_slidewin_backend_t  ngx_http_slidewin_shm_backend = {
     ngx_http_slidewin_shm_take,
@@ -109,10 +104,6 @@ ngx_http_slidewin_shm_take(ngx_http_slidewin_store_t *store,
     }
 
     ngx_http_slidewin_shm_unlock_all(checks, call);
-
-#if (NGX_DEBUG)
-    ngx_http_slidewin_shm_debug(call, rc);
-#endif
 
     return rc;
 }
@@ -171,10 +162,6 @@ ngx_http_slidewin_shm_take_one(ngx_http_slidewin_call_t *call)
     ngx_http_slidewin_zone_unlock(&check.op);
 
     ngx_http_slidewin_zone_finish(&check.op, call->log);
-
-#if (NGX_DEBUG)
-    ngx_http_slidewin_shm_debug(call, rc);
-#endif
 
     return rc;
 }
@@ -558,41 +545,3 @@ ngx_http_slidewin_shm_finish(ngx_http_slidewin_shm_check_t *check, int64_t now)
         ngx_http_slidewin_zone_expiry_update(&check->op, check->node);
     }
 }
-
-
-#if (NGX_DEBUG)
-
-/* the verdicts themselves stay as they are: completed only if read */
-
-static void
-ngx_http_slidewin_shm_debug(ngx_http_slidewin_call_t *call, ngx_int_t rc)
-{
-    ngx_uint_t                  i;
-    sw_verdict_t                verdict;
-    ngx_http_slidewin_claim_t  *claim;
-
-    if (!(call->log->log_level & NGX_LOG_DEBUG_HTTP)) {
-        return;
-    }
-
-    if (rc != NGX_OK) {
-        ngx_log_debug0(NGX_LOG_DEBUG_HTTP, call->log, 0,
-                       "slidewin shm: no memory");
-        return;
-    }
-
-    for (i = 0; i < call->n; i++) {
-        claim = call->claims[i];
-
-        verdict = claim->verdict;
-        sw_verdict_complete(&verdict, &claim->rule);
-
-        ngx_log_debug4(NGX_LOG_DEBUG_HTTP, call->log, 0,
-                       "slidewin shm: zone \"%V\" %s cost %L, remaining %L",
-                       &claim->name, claim->verdict.admitted
-                                     ? "admits" : "rejects",
-                       claim->cost, verdict.remaining);
-    }
-}
-
-#endif
