@@ -16,7 +16,7 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_REDIRECTS_MAX  5
 
 
-static void ngx_http_slidewin_redis_dispatch_waiting(
+static void ngx_http_slidewin_redis_dispatch_send_waiting(
     ngx_http_slidewin_redis_node_t *node);
 static void ngx_http_slidewin_redis_dispatch_node_unusable(
     ngx_http_slidewin_redis_node_t *node);
@@ -55,7 +55,7 @@ static void ngx_http_slidewin_redis_dispatch_replace(
 const ngx_http_slidewin_redis_node_hooks_t
     ngx_http_slidewin_redis_dispatch_node_hooks =
 {
-    ngx_http_slidewin_redis_dispatch_waiting,
+    ngx_http_slidewin_redis_dispatch_send_waiting,
     ngx_http_slidewin_redis_dispatch_node_unusable,
     NULL
 };
@@ -63,7 +63,7 @@ const ngx_http_slidewin_redis_node_hooks_t
 const ngx_http_slidewin_redis_cluster_hooks_t
     ngx_http_slidewin_redis_dispatch_cluster_hooks =
 {
-    ngx_http_slidewin_redis_dispatch_waiting,
+    ngx_http_slidewin_redis_dispatch_send_waiting,
     ngx_http_slidewin_redis_dispatch_node_unusable,
     ngx_http_slidewin_redis_dispatch_slots_known,
     ngx_http_slidewin_redis_dispatch_slots_failed
@@ -328,7 +328,7 @@ ngx_http_slidewin_redis_dispatch_replied(redisAsyncContext *context,
 
     /* there is room for the next call that waits */
 
-    ngx_http_slidewin_redis_dispatch_waiting(node);
+    ngx_http_slidewin_redis_dispatch_send_waiting(node);
 }
 
 
@@ -514,10 +514,9 @@ ngx_http_slidewin_redis_dispatch_next(ngx_queue_t *followers)
 }
 
 
-/* sends as many of the calls that wait for the node as may be sent */
-
 static void
-ngx_http_slidewin_redis_dispatch_waiting(ngx_http_slidewin_redis_node_t *node)
+ngx_http_slidewin_redis_dispatch_send_waiting(
+    ngx_http_slidewin_redis_node_t *node)
 {
     ngx_queue_t                     *q;
     ngx_http_slidewin_redis_call_t  *rcall;
