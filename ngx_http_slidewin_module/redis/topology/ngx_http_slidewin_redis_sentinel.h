@@ -34,7 +34,7 @@ typedef struct {
     ngx_http_slidewin_redis_dns_t             dns;      /* of used */
     ngx_http_slidewin_redis_promotion_t       promotion;
 
-    unsigned                                  waiting:1; /* conn, for a master */
+    unsigned                                  waiting:1; /* for a master */
     unsigned                                  disputed:1; /* no majority */
     unsigned                                  reported:1; /* none answers */
 } ngx_http_slidewin_redis_sentinel_t;
