@@ -86,7 +86,7 @@ typedef struct {
     ngx_http_slidewin_entry_t    **pass;       /* the first of this pass */
     ngx_http_slidewin_entry_t     *allocated;  /* for the first pass */
     ngx_http_slidewin_call_t       call;
-    ngx_http_slidewin_store_t     *pending;    /* of the call; NULL: none */
+    ngx_http_slidewin_store_t     *pending;    /* of a pending call, or NULL */
     ngx_http_slidewin_peek_t      *peek;       /* NULL: none so far */
     ngx_http_slidewin_waiter_t    *waiter;     /* NULL: in no queue */
     ngx_http_slidewin_entry_t     *decider;
@@ -100,8 +100,8 @@ typedef struct {
     unsigned                       deciding:1;
     unsigned                       delay_logged:1;
     unsigned                       peek_pending:1;
-    unsigned                       refused:1;  /* by an entry of this pass */
-    unsigned                       rejected:1; /* refused, and may not wait */
+    unsigned                       rejected:1; /* by an entry of this pass */
+    unsigned                       no_wait:1;  /* and not to be delayed */
 } ngx_http_slidewin_ctx_t;
 
 

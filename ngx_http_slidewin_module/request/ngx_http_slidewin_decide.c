@@ -33,7 +33,7 @@ ngx_http_slidewin_decide_begin(ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_http_slidewin_entry_t  *entry;
 
-    ctx->refused = 0;
+    ctx->rejected = 0;
     ctx->undecided = 0;
 
     for (entry = *ctx->pass; entry; entry = entry->next) {
@@ -64,11 +64,11 @@ ngx_http_slidewin_decide(ngx_http_slidewin_ctx_t *ctx)
     ngx_int_t                   rc;
     ngx_http_slidewin_store_t  *store;
 
-    while (ctx->undecided && !ctx->refused) {
+    while (ctx->undecided && !ctx->rejected) {
 
         ngx_http_slidewin_decide_early(ctx);
 
-        if (ctx->refused) {
+        if (ctx->rejected) {
             break;
         }
 
@@ -388,7 +388,7 @@ ngx_http_slidewin_entry_decided(ngx_http_slidewin_ctx_t *ctx,
     }
 
     if (!entry->claim.verdict.admitted && !entry->claim.dry_run) {
-        ctx->refused = 1;
+        ctx->rejected = 1;
     }
 
     ngx_log_debug5(NGX_LOG_DEBUG_HTTP, ctx->call.log, 0,
@@ -463,7 +463,7 @@ ngx_http_slidewin_entry_fail(ngx_http_slidewin_ctx_t *ctx,
         entry->claim.verdict.retry = SW_NEVER;
 
         if (!entry->claim.dry_run) {
-            ctx->refused = 1;
+            ctx->rejected = 1;
         }
     }
 

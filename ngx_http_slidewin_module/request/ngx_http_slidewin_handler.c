@@ -73,7 +73,7 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
 
         /* the error page of a rejection is not rejected */
 
-        if (ctx->refused) {
+        if (ctx->rejected) {
             return NGX_DECLINED;
         }
 
@@ -110,7 +110,7 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
 
     ctx->latency += ngx_http_slidewin_clock_us() - ctx->started;
 
-    while (ctx->refused) {
+    while (ctx->rejected) {
 
         if (ngx_http_slidewin_peek_needed(ctx)
             && ngx_http_slidewin_peek(ctx) == NGX_AGAIN)
@@ -119,7 +119,7 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
             return ngx_http_slidewin_suspend(r, ctx);
         }
 
-        if (ctx->rejected) {
+        if (ctx->no_wait) {
             break;
         }
 
@@ -129,7 +129,7 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
 
         /* for Retry-After the limits of earlier passes are peeked at, too */
 
-        ctx->rejected = 1;
+        ctx->no_wait = 1;
         ngx_http_slidewin_ctx_dequeue(ctx);
     }
 
@@ -312,8 +312,8 @@ ngx_http_slidewin_fail_pass(ngx_http_slidewin_ctx_t *ctx)
 
     *ctx->pass = NULL;
     ctx->deciding = 0;
-    ctx->refused = 0;
     ctx->rejected = 0;
+    ctx->no_wait = 0;
 
     for (entry = ctx->entries; entry; entry = entry->next) {
         entry->kept = 1;

@@ -51,7 +51,7 @@ ngx_http_slidewin_header_filter(ngx_http_request_t *r)
 
     /* RFC 6585: a cache must not store a rejection */
 
-    if (ctx->refused
+    if (ctx->rejected
         && ngx_http_slidewin_header_add(r, "Cache-Control", &no_store)
            != NGX_OK)
     {

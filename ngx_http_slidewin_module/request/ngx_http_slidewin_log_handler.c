@@ -41,7 +41,7 @@ ngx_http_slidewin_log_handler(ngx_http_request_t *r)
 
     ctx = ngx_http_slidewin_ctx_find(r);
 
-    if (ctx == NULL || ctx->refused) {
+    if (ctx == NULL || ctx->rejected) {
         return NGX_OK;
     }
 

@@ -57,13 +57,13 @@ ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
      * that a dry run would reject is not counted by dry runs.
      */
 
-    if (ctx->refused || !dry_run_admits) {
-        ngx_http_slidewin_pass_refund(ctx, ctx->refused);
+    if (ctx->rejected || !dry_run_admits) {
+        ngx_http_slidewin_pass_refund(ctx, ctx->rejected);
     }
 
     ngx_http_slidewin_ctx_dequeue(ctx);
 
-    if (ctx->refused && slcf->retry_jitter) {
+    if (ctx->rejected && slcf->retry_jitter) {
         ctx->jitter = ngx_random() % (slcf->retry_jitter + 1);
     }
 
@@ -78,7 +78,7 @@ ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
 
     /* never NGX_OK: "satisfy any" would take it for a password */
 
-    if (!ctx->refused) {
+    if (!ctx->rejected) {
         return NGX_DECLINED;
     }
 

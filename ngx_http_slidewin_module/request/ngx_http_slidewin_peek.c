@@ -218,7 +218,7 @@ ngx_http_slidewin_peek_applies(ngx_http_slidewin_ctx_t *ctx,
         return entry->store->backend->peek != NULL;
     }
 
-    if (!ctx->rejected || !ngx_http_slidewin_entry_known(entry)
+    if (!ctx->no_wait || !ngx_http_slidewin_entry_known(entry)
         || entry->store->backend->peek == NULL
         || ngx_http_slidewin_entry_verdict(entry)->remaining >= entry->cost)
     {
