@@ -31,7 +31,7 @@ WARNINGS=(
 )
 
 flavour_dir() {
-    echo "$BUILD/nginx-$NGINX_VERSION${NGINX_SRC:+-own}/$1"
+    echo "$BUILD/nginx-$NGINX_VERSION${NGINX_SRC:+-own}${NGINX_DEBUG:+-debug}/$1"
 }
 
 flavour_nginx() {
@@ -58,6 +58,7 @@ flavour() {
     if grep -q -e --with-http_v3_module "$NGINX_TREE/auto/options"; then
         options+=(--with-http_v3_module)
     fi
+    [ -z "${NGINX_DEBUG-}" ] || options+=(--with-debug)
 
     case $name in
     release)

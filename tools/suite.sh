@@ -69,7 +69,8 @@ fuzz_target() {
 # new folder is run without being named here.
 suites_of() {
     case $1 in
-    release) suites_below t fake-store ;;
+    # debug lines are in the flavour that has --with-debug
+    release) suites_below t fake-store debug ;;
     test) suites_below t/fake-store ;;
     # valgrind does not go with AddressSanitizer; tools/ and docs/ do not test
     # the module
