@@ -227,6 +227,7 @@ ngx_http_slidewin_redis_cluster_stop(
         ngx_del_timer(&cluster->try_again);
     }
 
+    cluster->hooks->slots_failed(cluster);
     ngx_http_slidewin_redis_cluster_close_all(cluster);
 }
 

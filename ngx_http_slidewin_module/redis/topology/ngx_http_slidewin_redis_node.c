@@ -49,6 +49,10 @@ ngx_http_slidewin_redis_node_stop(ngx_http_slidewin_redis_node_t *node)
     if (node->watch.timer_set) {
         ngx_del_timer(&node->watch);
     }
+
+    /* calls that wait for the connection, refunds at the exit of a worker */
+
+    node->hooks->unusable(node);
 }
 
 
