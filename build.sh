@@ -58,7 +58,6 @@ usage: ./build.sh VERB
 environment:
   NGINX_VERSION     nginx to build against (default: the one this Debian ships)
   NGINX_SRC         an nginx source tree of yours, instead of a version
-  NGINX_DEBUG=1     build with debug lines, for `error_log ... debug`
   FLAVOUR           for `test NAME`: release, test, asan or static
   BENCH_ROUNDS, BENCH_SECONDS
                     for `bench`: rounds (7), length of a measurement (1)

@@ -7,8 +7,10 @@
 #   asan      both with AddressSanitizer, test-only store included
 #   static    nginx with the module compiled in
 
+# With debug lines, as the nginx of Debian: `error_log ... debug` is of use.
 NGINX_OPTIONS=(
     --with-compat
+    --with-debug
     --with-http_ssl_module
     --with-http_v2_module
     --with-http_realip_module
@@ -31,7 +33,7 @@ WARNINGS=(
 )
 
 flavour_dir() {
-    echo "$BUILD/nginx-$NGINX_VERSION${NGINX_SRC:+-own}${NGINX_DEBUG:+-debug}/$1"
+    echo "$BUILD/nginx-$NGINX_VERSION${NGINX_SRC:+-own}/$1"
 }
 
 flavour_nginx() {
@@ -58,7 +60,6 @@ flavour() {
     if grep -q -e --with-http_v3_module "$NGINX_TREE/auto/options"; then
         options+=(--with-http_v3_module)
     fi
-    [ -z "${NGINX_DEBUG-}" ] || options+=(--with-debug)
 
     case $name in
     release)
@@ -71,7 +72,7 @@ flavour() {
     asan)
         settings+=(SLIDEWIN_TEST=1)
         # clang: gcc's UBSan writes to stderr, which nginx makes its error log
-        options+=(--with-debug --with-cc=clang)
+        options+=(--with-cc=clang)
         cc='-O1 -g -fno-omit-frame-pointer -fsanitize=address'
         cc+=' -DNGX_DEBUG_PALLOC=1'
         # nodelete: a leak is reported after nginx has unloaded the module

@@ -69,8 +69,7 @@ fuzz_target() {
 # new folder is run without being named here.
 suites_of() {
     case $1 in
-    # debug lines are in the flavour that has --with-debug
-    release) suites_below t fake-store debug ;;
+    release) suites_below t fake-store ;;
     test) suites_below t/fake-store ;;
     # valgrind does not go with AddressSanitizer; tools/ and docs/ do not test
     # the module
@@ -238,6 +237,8 @@ suite() {
     local work="$RUN/$flavour/${path//\//-}"
     local -x TEST_NGINX_RANDOMIZE=1 TEST_NGINX_BINARY PERL5LIB
     local -x SLIDEWIN_FLAVOUR=$flavour SLIDEWIN_ROOT=$ROOT
+    # debug lines would slow the suites down, and are written under asan
+    local -x TEST_NGINX_LOG_LEVEL=info
 
     mkdir -p "$work/t" "$work/sanitizer"
     ln -s "$ROOT"/t/* "$work/t/"
@@ -254,6 +255,7 @@ suite() {
 
     if [ "$flavour" = asan ]; then
         limit=900
+        TEST_NGINX_LOG_LEVEL=debug
         # commas, because Test::Nginx takes this apart to add the block's name
         local -x ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS
         ASAN_OPTIONS=detect_leaks=1,detect_odr_violation=0,print_legend=0

@@ -24,20 +24,18 @@ sub access_handlers {
     return scalar(() = $nginx->error_log =~ /access phase: \d+/g);
 }
 
-my $main = SlidewinNginx::debug() ? 'error_log logs/error.log debug;' : '';
+my $main = 'error_log logs/error.log debug;';
 my $nginx = SlidewinNginx->start(module => 0, main => $main);
 my $handlers = access_handlers($nginx);
 $nginx->stop(name => 'not loaded');
 
-cmp_ok($handlers, '>', 0, 'nginx tells of its access handlers')
-    if SlidewinNginx::debug();
+cmp_ok($handlers, '>', 0, 'nginx tells of its access handlers');
 
 for my $name (sort keys %used) {
     $nginx = SlidewinNginx->start(http => $used{$name}, main => $main);
 
     is(access_handlers($nginx), $handlers,
-       "$name: as many access handlers as without the module")
-        if SlidewinNginx::debug();
+       "$name: as many access handlers as without the module");
 
     my @answers = map { $nginx->get('/free?k=1') } 1 .. 3;
 

@@ -33,8 +33,6 @@ sub _options {
 
 sub asan { return _options() =~ /-fsanitize=\S*address/ }
 
-sub debug { return _options() =~ /--with-debug/ }
-
 # By how much the sanitizers slow things down: a factor for time limits.
 sub patience { return asan() ? 5 : 1 }
 

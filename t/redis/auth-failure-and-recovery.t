@@ -13,9 +13,8 @@ use Test::More;
 my @secrets = ('s3cret', 'wr0ng', 'r0tated');
 my $secrets = join '|', @secrets;
 
-# everything is logged, at the most detailed level of the build
-my $main = 'error_log logs/loud.log '
-           . (SlidewinNginx::debug() ? 'debug' : 'info') . ';';
+# everything is logged
+my $main = 'error_log logs/loud.log debug;';
 my $http = 'log_format all "$request $slidewin_status $slidewin_source '
            . '$slidewin_zone $slidewin_limit $slidewin_remaining";'
            . 'access_log logs/access.log all;';

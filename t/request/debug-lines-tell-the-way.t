@@ -11,8 +11,6 @@ use SlidewinNginx;
 use SlidewinRedis;
 use Test::More;
 
-ok(SlidewinNginx::debug(), 'this nginx has debug lines');
-
 my $password = 'open-sesame-4711';
 my $redis = SlidewinRedis->start;
 $redis->command('ACL', 'SETUSER', 'edge', 'on', ">$password", '+@all', '~*');
@@ -36,10 +34,12 @@ END
 sub debug_log { return SlidewinNginx::slurp($nginx->root . '/logs/debug.log') }
 
 # The lines about requests; those of a connection to Redis come when they come.
+my $connection = qr/connect|handshake|ready|clock|lost|pause|reconnect/;
+
 sub lines {
     my ($text) = @_;
 
-    return grep { !/^slidewin redis (?:connect|handshake|ready|clock|lost)\b/ }
+    return grep { !/^slidewin redis $connection: / }
            map { /(?:^|\s)(slidewin .*)/ ? $1 : () } split /\n/, $text;
 }
 
