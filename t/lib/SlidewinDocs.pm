@@ -68,7 +68,7 @@ sub _parse {
 
             } else {
                 # one of a list is indented
-                $line =~ s/^ {0,$fence->{indent}}//;
+                $line =~ s/^ {0,$fence->{indent}}// if $fence->{indent};
                 $fence->{text} .= "$line\n";
             }
 

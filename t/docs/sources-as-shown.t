@@ -1,5 +1,6 @@
-# docs/architecture.md shows the code as it is: the functions of its walks
-# exist, and its rooms are those that tools/layers.pl checks, in that order.
+# Pages show the sources as they are: C code stands there to the letter. The
+# functions in the walks of docs/architecture.md exist, and its rooms are those
+# that tools/layers.pl checks, in that order.
 
 use strict;
 use warnings;
@@ -16,6 +17,12 @@ my $sources = '';
 File::Find::find({ no_chdir => 1, wanted => sub {
     $sources .= SlidewinNginx::slurp($_) if /\.c$/;
 } }, "$root/ngx_http_slidewin_module");
+
+my @code = map { SlidewinDocs::fences($_, 'c') } SlidewinDocs::markdown();
+
+cmp_ok(scalar @code, '>', 0, 'pages show C code');
+ok(index($sources, $_->{text}) >= 0,
+   "$_->{path}, line $_->{line}: the code is in the sources") for @code;
 
 my ($walks) = $text =~ /^## Walks\n(.*?)^## /ms;
 my %functions = map { ($_ => 1) } $walks =~ /`([a-z]+(?:_[a-z]+)*)`/g;
