@@ -188,6 +188,11 @@ $nginx->stop(allow => qr/exited on signal 9/);
 
     for my $algorithm (@algorithms) {
         $nginx = SlidewinNginx->start(workers => 2, conf($redis->url, '20s'));
+
+        # either may be the last: both are connected
+        is(source($_->get("/$algorithm?k=" . fresh())), 'redis',
+           "$algorithm: a worker") for $nginx->clients(2);
+
         my $client = $nginx->client;
         my $k = fresh();
 
