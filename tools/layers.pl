@@ -56,9 +56,16 @@ die "$directory has no sources\n" if !@files;
 
 my @found;
 my %room = map { ($_ => room($_)) } @files;
-my %path = map { (m{([^/]+)$} => $_) } grep { /\.h$/ } @files;
+my %path;
 my %rank = map { ($ROOMS[$_][0] => $_) } 0 .. $#ROOMS;
 my %uses;
+
+for my $header (grep { /\.h$/ } @files) {
+    my ($name) = $header =~ m{([^/]+)$};
+
+    push @found, "$header: $path{$name} has the same name" if $path{$name};
+    $path{$name} = $header;
+}
 
 check($_) for @files;
 push @found, circles();
@@ -94,10 +101,12 @@ sub check {
     open my $source, '<', $file or die "$file: $!\n";
 
     while (<$source>) {
-        next if !/^\s*#\s*include\s*(<[^>]+>|"[^"]+")/;
+        next if !/^\s*#\s*include(.*)/;
 
-        my $why = forbidden($file, $1);
-        push @found, "$file:$.: includes $1: $why" if $why;
+        my ($name) = $1 =~ /^\s*(<[^>]+>|"[^"]+")/;
+        my $why = defined $name ? forbidden($file, $name)
+                                : 'a name must be on the line itself';
+        push @found, "$file:$.: includes " . ($name // '') . ": $why" if $why;
     }
 }
 
@@ -107,8 +116,8 @@ sub forbidden {
     my ($file, $name) = @_;
 
     my $room = $room{$file};
-    my ($own) = $name =~ /^"(.*)"$/;
-    my $target = defined $own ? $path{$own} : undef;
+    my ($base) = $name =~ m{([^/<"]+)[>"]$};
+    my $target = $path{$base};
 
     return 'only redis/ knows hiredis' if $name =~ /hiredis/ && $room !~ /^redis/;
 
@@ -116,6 +125,8 @@ sub forbidden {
         return $room eq 'sw' && !$LIBC{$name}
             ? 'sw/ knows the C library and itself' : undef;
     }
+
+    return 'files of the module are named as "name.h"' if $name ne qq{"$base"};
 
     $uses{unit($file)}{unit($target)} = 1 if unit($file) ne unit($target);
 
