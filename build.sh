@@ -49,7 +49,7 @@ usage: ./build.sh VERB
                     revision and by those here
   pictures [DIR]    redraw the pictures of the documentation, in docs/img or
                     in DIR
-  check             format, layers, warnings, static analysis
+  check             format, words, layers, warnings, static analysis
   env               print NGINX=... and MODULE=... of the build
   clean             remove build/, the downloads included
   version           print the version of the module, without building it

@@ -6,7 +6,7 @@
 checks() {
     local name
 
-    for name in format layers warnings cppcheck tidy shell; do
+    for name in format words layers warnings cppcheck tidy shell; do
         job 2 rc check "$name" "check_$name"
     done
     jobs_wait
@@ -66,6 +66,14 @@ check_format() {
     done | findings
 
     echo "${#files[@]} files"
+}
+
+# Words that name no subject, in comments and names of the module.
+check_words() {
+    cd "$ROOT"
+    grep -rnwiE 'whoever|somebody|nobody|anybody|reckon(s|ed|ing)?' \
+        ngx_http_slidewin_module lua | findings
+    echo "$(find ngx_http_slidewin_module lua -type f | wc -l) files"
 }
 
 check_layers() {
