@@ -1,16 +1,17 @@
--- give back: uncounts what a take counted, unless it has left already.
+-- give_back: uncounts units that a take counted, unless they have left already.
 --
 -- KEYS[i]   the client of policy i; all of one slot
 -- ARGV[1]   numbers of 7 bytes each, as take has them:
---           number of the call and the time, echoed
+--           number of the call and the time, returned
 --           and of each policy: algorithm, limit, window in ms, slices, cost,
 --           the time the take was counted at
 --
 -- reply     number, time
 --
--- It goes by that time alone: what time it is now changes nothing here.
+-- The time of the take decides where the units are: the time now changes
+-- nothing here.
 --
--- What another policy has counted anew since is left alone: it is not known
+-- A value that was made for another policy since is left alone: it is not known
 -- where the units went. So is a value that is none of ours.
 
 local floor, min = math.floor, math.min
@@ -18,100 +19,102 @@ local pack, unpack = struct.pack, struct.unpack
 
 local number, now = unpack('<I7I7', ARGV[1])
 
--- Of a log nothing but what was counted since is written. The place that a run
--- of entries of that time no longer needs is behind all others then, as another
--- entry of the time of the last, without units.
+-- Of a log only the entries from the time of the take on are written. If fewer
+-- entries are left, the last one is repeated: an entry with the same time and
+-- sum has no units.
 
 local function give_back_log(key, cost, stamp)
     -- include part/log.lua
 
-    local p = opened(key, redis.call('GETRANGE', key, '0', '1023'))
+    local p = parse_log(key, redis.call('GETRANGE', key, '0', '1023'))
 
     if not p or stamp <= p.newest - p.window then
         return
     end
 
     local first = search(p, TIME, stamp, 1, p.count + 1)
-    local behind = search(p, TIME, stamp + 1, first, p.count + 1)
+    local after = search(p, TIME, stamp + 1, first, p.count + 1)
 
-    if behind == first or first == 1 and p.ring > 0 then
+    if after == first or first == 1 and p.ring > 0 then
         return
     end
 
     local before, time = p.base, stamp
-    local sum = at(p, behind - 1, SUM)
+    local sum = at(p, after - 1, SUM)
 
     if first > 1 then
         before, time = at(p, first - 1, SUM), at(p, first - 1, TIME)
     end
 
     local units = min(cost, sum - before)
-    local parts = {}
+    local changed = {}
 
     if units == 0 then
         return
     end
     if sum - units > before then
         time, before = stamp, sum - units
-        parts[1] = pack(ENTRY, time, before)
+        changed[1] = pack(ENTRY, time, before)
     end
 
-    local later = entries(p, behind, p.count)
+    local later = entries(p, after, p.count)
 
     for i = 1, #later, 12 do
         time, sum = unpack(ENTRY, later, i)
         before = sum - units
-        parts[#parts + 1] = pack(ENTRY, time, before)
+        changed[#changed + 1] = pack(ENTRY, time, before)
     end
-    for i = #parts + 1, p.count - first + 1 do
-        parts[i] = pack(ENTRY, time, before)
+    for i = #changed + 1, p.count - first + 1 do
+        changed[i] = pack(ENTRY, time, before)
     end
 
-    local done = 0
+    local written = 0
 
-    pieces(p, first, p.count, function(place, n)
-        redis.call('SETRANGE', key, 12 * place + PLACE,
-                   table.concat(parts, '', done + 1, done + n))
-        done = done + n
+    each_run(p, first, p.count, function(index, n)
+        redis.call('SETRANGE', key, 12 * index + OFFSET,
+                   table.concat(changed, '', written + 1, written + n))
+        written = written + n
     end)
 end
 
--- A state with so many units less, and how many that were; nil if it is none.
+-- A state with cost units less, or as many as it has, and how many that were;
+-- nil if the state is of another kind.
 
-local function less(text, kind, n, cost, stamp)
-    local k, w, m, index = unpack('<c1I4BI6', text)
-    local at
+local function state_minus(state, kind, n, cost, stamp)
+    local state_kind, w, state_n, index = unpack('<c1I4BI6', state)
+    local offset
 
-    if k ~= kind or w == 0 then
+    if state_kind ~= kind or w == 0 then
         return nil
     end
 
     if kind == 's' then
-        local taken = min(floor(stamp * n / w), index)
-        if m ~= n or taken < index - n then
-            return text, 0
+        local taken_index = min(floor(stamp * n / w), index)
+        if state_n ~= n or taken_index < index - n then
+            return state, 0
         end
-        at = 13 + 7 * (taken % (n + 1))
+        offset = 13 + 7 * (taken_index % (n + 1))
     else
-        local taken = floor(stamp / w)
-        index = unpack('<I6', text, 6)
-        if taken < index - 1 then
-            return text, 0
+        local taken_index = floor(stamp / w)
+        index = unpack('<I6', state, 6)
+        if taken_index < index - 1 then
+            return state, 0
         end
-        at = taken < index and 12 or 19
+        offset = taken_index < index and 12 or 19
     end
 
-    local units = unpack('<I7', text, at)
+    local units = unpack('<I7', state, offset)
     cost = min(cost, units)
 
-    return text:sub(1, at - 1) .. pack('<I7', units - cost)
-           .. text:sub(at + 7), cost
+    return state:sub(1, offset - 1) .. pack('<I7', units - cost)
+           .. state:sub(offset + 7), cost
 end
 
--- The state of that window, whether it is the first or the one behind it. The
--- other has counted what that one still has of it, or was made of it.
+-- A value with cost units less: the state of the window w uncounts, be it the
+-- first or the one behind it. The other state loses as many units: it counted
+-- them too, or was made of them.
 
-local function without(text, kind, w, n, cost, stamp)
+local function value_minus(text, kind, w, n, cost, stamp)
     local size = kind == 's' and 19 + 7 * n or 25
     local own, other = text:sub(1, size), text:sub(size + 1)
 
@@ -120,13 +123,13 @@ local function without(text, kind, w, n, cost, stamp)
     end
 
     if unpack('<I4', own, 2) == w then
-        own, cost = less(own, kind, n, cost, stamp)
+        own, cost = state_minus(own, kind, n, cost, stamp)
         if own and other ~= '' then
-            other = less(other, kind, n, cost, stamp)
+            other = state_minus(other, kind, n, cost, stamp)
         end
     elseif other ~= '' and unpack('<I4', other, 2) == w then
-        other, cost = less(other, kind, n, cost, stamp)
-        own = other and less(own, kind, n, cost, stamp)
+        other, cost = state_minus(other, kind, n, cost, stamp)
+        own = other and state_minus(own, kind, n, cost, stamp)
     else
         return nil
     end
@@ -142,7 +145,7 @@ for i, key in ipairs(KEYS) do
         give_back_log(key, cost, stamp)
     else
         local text = redis.call('GET', key)
-        local value = text and without(text, kind, w, slices, cost, stamp)
+        local value = text and value_minus(text, kind, w, slices, cost, stamp)
         if value then
             redis.call('SET', key, value, 'KEEPTTL')
         end

@@ -4,7 +4,7 @@
 --
 -- KEYS[i]   the client of policy i; all of one slot
 -- ARGV[1]   numbers of 7 bytes each, the lowest first:
---           number of the call, echoed: a reply that is not ours is found out
+--           number of the call, returned: tells a reply to another call apart
 --           the time in ms as the caller knows it, 0 if it does not
 --           times, how many requests ask (1 if any policy is in dry run)
 --           and of each policy: algorithm (a letter: c counter, f fixed,
@@ -13,28 +13,31 @@
 --           the cost, as many as there is room for, if all are admitted
 --
 -- reply     numbers of 7 bytes each: number, time, and of each policy:
---             how many it admits, the units it counted, then what is left:
+--             how many it admits, the units it counted, then its state:
 --             c, f: index, previous, current
---             s:    index, units of slices + 1 slots
---             l:    total, oldest, newest, and the entry whose leaving makes
---                   room for the cost, times in ms, 0 for none
+--             s:    index, units of slices + 1 slices: one is leaving
+--             l:    total, and the times in ms, 0 for none, of the oldest and
+--                   the newest entry, and of the entry whose leaving makes
+--                   room for the cost
 --
--- The caller's time is good for a counter or fixed that it leaves in the window
--- it is in. What would begin another, has two windows, or is a log or strict,
--- which are exact, goes by this server's own: whatever a caller believes,
--- nothing that is alive is dropped or stamped anew.
+-- The caller's time is good for a counter or fixed that stays in its window. A
+-- call that would begin another window, a value of two windows, and log and
+-- strict, which are exact, go by this server's own time: whatever a caller
+-- believes, no unit that still counts is dropped or gets another time.
 --
--- A request that a policy refuses which is not in dry run is counted by none; a
--- refused one in dry run leaves those in dry run uncounted. Nothing is written
--- before all is decided: an error leaves no trace. What is not counted is not
--- written, but for a state that a clock set back has left in the future, and
--- one of another window or algorithm that refuses.
+-- A request that is rejected by a policy not in dry run is counted by none. A
+-- request that is rejected by a policy in dry run is counted by none in dry
+-- run. Nothing is written before all policies are decided: an error leaves no
+-- trace. Without units to count nothing is written, except for a state that a
+-- clock set back has left in the future, and a state of another window or
+-- algorithm that rejects.
 --
 -- A value begins with the letter of its algorithm and its window:
 --   c, f  window, index, previous, current
---   s     window, slices, index, units of slices + 1 slots
---   l     as log.lua has it
--- Behind those of c, f and s may be one of another window, see convert.lua.
+--   s     window, slices, index, units of slices + 1 slices
+--   l     see part/log.lua
+-- Behind a state of c, f and s there may be one of another window, see
+-- part/convert.lua.
 -- The arithmetic is that of sw_window.c, in doubles that stay below 2^53 and so
 -- are exact.
 
@@ -43,20 +46,22 @@ local floor, max, min = math.floor, math.max, math.min
 local pack, unpack = struct.pack, struct.unpack
 local call = redis.call
 
-local tools
+-- functions for rare cases: made when the first is needed
 
-local function tool(name)
-    if not tools then
+local helpers
+
+local function helper(name)
+    if not helpers then
         -- include part/log.lua
         -- include part/carried.lua
         -- include part/convert.lua
         -- include part/log_take.lua
 
-        tools = { converted = converted, advanced = advanced,
-                  look_log = look_log, log_times = log_times,
-                  write_log = write_log }
+        helpers = { convert = convert, advance_state = advance_state,
+                    load_log = load_log, log_times = log_times,
+                    write_log = write_log }
     end
-    return tools[name]
+    return helpers[name]
 end
 
 local number, now, times = unpack('<I7I7I7', ARGV[1])
@@ -65,19 +70,23 @@ local function foreign()
     return redis.error_reply('SLIDEWIN a key holds another value')
 end
 
-local plans, n, dry_counts
+-- counted is how many requests all policies admit that are not in dry run,
+-- dry_counts whether the policies in dry run count
 
--- own: the time is this server's; true if it must be, an error, or nothing
+local plans, counted, dry_counts
 
-local function look(own)
-    plans, n, dry_counts = {}, times, true
+-- Makes a plan for each policy. Returns true if now has to be this server's
+-- time and is not, or an error, or nothing.
+
+local function check_all(server_time)
+    plans, counted, dry_counts = {}, times, true
 
     for i = 1, #KEYS do
-        local kind, limit, w, slices, cost, dry, prefetch
+        local kind, limit, w, n, cost, dry, prefetch
             = unpack('<c1I7I7I7I7I7I7', ARGV[1], 43 * i - 21)
         local key, room, rewrite, p = KEYS[i]
 
-        if not own and (kind == 'l' or kind == 's') then
+        if not server_time and (kind == 'l' or kind == 's') then
             return true
         end
 
@@ -85,7 +94,7 @@ local function look(own)
             local text = call('GETRANGE', key, '0', '1023')
             local size = #text
 
-            -- include part/log_short.lua
+            -- include part/log_fast_path.lua
 
             if size == 0 then
                 text, total, base, last = '', 0, 0, 0
@@ -93,15 +102,16 @@ local function look(own)
             end
 
             if total then
-                -- leaves: the units of the oldest; with what is added below it
-                -- is a table of 16 fields, and has room for them at once
+                -- oldest_units are set on the fast path alone. With the
+                -- fields that are set below, the table has 16: Lua allocates
+                -- it once.
                 p = { total = total, oldest = oldest, newest = newest,
-                      last = last, leaves = sum - base, kind = kind,
+                      last = last, oldest_units = sum - base, kind = kind,
                       limit = limit, w = w, head = renew
                       and pack('<I5I6I6', 108 + 256 * w, now, base)
                           .. text:sub(from) }
             else
-                p = tool('look_log')(key, text, now, limit, w)
+                p = helper('load_log')(key, text, now, limit, w)
                 if not p then
                     return foreign()
                 end
@@ -110,61 +120,68 @@ local function look(own)
             room = limit - total
 
         elseif kind == 's' then
-            local text, n = redis.call('GET', key), slices
-            local time, index, total, other, kept, same
+            local text = call('GET', key)
+            local time, index, total, other, as_stored, keep_ttl
                 = now, floor(now * n / w), 0, nil, true
-            local size, long = n + 1, 19 + 7 * n
-            local numbers, k, v, m, old = '<' .. ('I7'):rep(size)
+            local size, state_size = n + 1, 19 + 7 * n
+            local format, old_kind, old_w, old_n, old_index
+                = '<' .. ('I7'):rep(size)
 
             if text then
-                if #text == long then
-                    k, v, m, old = unpack('<c1I4BI6', text)
+                if #text == state_size then
+                    old_kind, old_w, old_n, old_index
+                        = unpack('<c1I4BI6', text)
                 end
 
-                if k ~= 's' or v ~= w or m ~= n or index < old - n then
-                    kept = false
+                if old_kind ~= 's' or old_w ~= w or old_n ~= n
+                    or index < old_index - n
+                then
+                    as_stored = false
                     text, other, total, rewrite
-                        = tool('converted')(key, text, long, 's', n, w, now,
-                                            limit)
+                        = helper('convert')(key, text, state_size, 's', n, w,
+                                            now, limit)
                     if not other then
                         return foreign()
                     end
                     if text then
-                        k, v, m, old = unpack('<c1I4BI6', text)
+                        old_index = unpack('<I6', text, 7)
                     end
                 end
             end
 
-            -- include part/slices.lua
+            -- include part/slices_advance.lua
 
             room = limit - total
-            p, slots.numbers, slots.other, slots.same
-                = slots, numbers, other, same
+            p, slices.format, slices.other, slices.keep_ttl
+                = slices, format, other, keep_ttl
             p.time, p.index = time, index
 
         else
-            local time, index, prev, curr, same = now, floor(now / w), 0, 0
-            local text, other, k, v, old, was, is = redis.call('GET', key)
+            local time, index, prev, curr, keep_ttl = now, floor(now / w), 0, 0
+            local text, other, old_kind, old_w, old_index, old_prev, old_curr
+                = call('GET', key)
 
             if text then
                 if #text == 25 or #text == 50 then
-                    k, v, old, was, is = unpack(PAIR, text)
+                    old_kind, old_w, old_index, old_prev, old_curr
+                        = unpack(PAIR, text)
                 end
-                if not own and (index ~= old or k ~= kind or v ~= w
-                                or #text > 25)
-                then
+
+                local differs = old_kind ~= kind or old_w ~= w or #text > 25
+
+                if not server_time and (differs or index ~= old_index) then
                     return true
                 end
 
-                if k ~= kind or v ~= w or index < old - 1 or #text > 25 then
+                if differs or index < old_index - 1 then
                     text, other, curr, rewrite
-                        = tool('converted')(key, text, 25, kind, 0, w, now,
+                        = helper('convert')(key, text, 25, kind, 0, w, now,
                                             limit)
                     if not other then
                         return foreign()
                     end
                     if text then
-                        k, v, index, prev, curr = unpack(PAIR, text)
+                        index, prev, curr = unpack('<I6I7I7', text, 6)
                         time = max(time, index * w)
                     end
                 else
@@ -174,10 +191,10 @@ local function look(own)
 
             -- include part/pair_room.lua
 
-            -- with what is added below it is a table of 16 fields
+            -- with the fields that are set below, the table has 16
             p = { time = time, index = index, prev = prev, curr = curr,
-                  same = same, other = other, kind = kind, limit = limit,
-                  w = w }
+                  keep_ttl = keep_ttl, other = other, kind = kind,
+                  limit = limit, w = w }
         end
 
         local admitted = times
@@ -188,71 +205,73 @@ local function look(own)
             rewrite = admitted == 0
         end
         if dry == 0 then
-            n = min(n, admitted)
+            counted = min(counted, admitted)
         elseif admitted < times then
             dry_counts = false
         end
 
-        p.kind, p.limit, p.w, p.slices, p.cost = kind, limit, w, slices, cost
+        p.kind, p.limit, p.w, p.n, p.cost = kind, limit, w, n, cost
         p.dry, p.prefetch, p.room = dry == 1, prefetch, room
         p.admitted, p.rewrite = admitted, rewrite
         plans[i] = p
     end
 end
 
-local odd = now == 0 or look(false)
+local err = now == 0 or check_all(false)
 
-if odd == true then
-    local t = redis.call('TIME')
+if err == true then
+    local t = call('TIME')
     now = t[1] * 1000 + floor(t[2] / 1000)
-    odd = look(true)
+    err = check_all(true)
 end
-if odd then
-    return odd
+if err then
+    return err
 end
 
-local reply, m = { number, now }, 2
+local reply, len = { number, now }, 2
 
 for i = 1, #KEYS do
     local key, p = KEYS[i], plans[i]
     local kind, w, cost = p.kind, p.w, p.cost
-    local k = (dry_counts or not p.dry) and n or 0
-    local time, units, value, ttl = p.time or now, k * cost
+    local requests = (dry_counts or not p.dry) and counted or 0
+    local time, units, value, ttl = p.time or now, requests * cost
 
-    if k == times and cost > 0 then
+    if requests == times and cost > 0 then
         units = units + min(p.prefetch, p.room - units)
     end
 
-    reply[m + 1], reply[m + 2] = p.admitted, units
+    reply[len + 1], reply[len + 2] = p.admitted, units
 
     if kind == 'l' then
         local total, need = p.total
 
-        if p.admitted < times and p.admitted <= n and cost <= p.limit then
+        if p.admitted < times and p.admitted <= counted and cost <= p.limit
+        then
             need = total + units + cost - p.limit
         end
 
-        -- which of several entries makes room is not for the short way
+        -- the fast path does not find which of several entries makes room
 
-        if p.leaves and need and need <= total and need > p.leaves then
-            p = tool('look_log')(key, call('GETRANGE', key, '0', '1023'), now,
-                                 p.limit, w)
+        if p.oldest_units and need and need <= total and need > p.oldest_units
+        then
+            p = helper('load_log')(key, call('GETRANGE', key, '0', '1023'),
+                                   now, p.limit, w)
         end
 
-        reply[m + 3] = total + units
-        reply[m + 5] = units > 0 and time or p.newest
+        reply[len + 3] = total + units
+        reply[len + 5] = units > 0 and time or p.newest
 
-        if p.leaves then
-            reply[m + 4] = total == 0 and units > 0 and time or p.oldest
-            reply[m + 6] = not need and 0 or need > total and time or p.oldest
+        if p.oldest_units then
+            reply[len + 4] = total == 0 and units > 0 and time or p.oldest
+            reply[len + 6] = not need and 0 or need > total and time or p.oldest
         else
-            reply[m + 4], reply[m + 6] = tool('log_times')(p, units, need)
+            reply[len + 4], reply[len + 6] = helper('log_times')(p, units, need)
         end
-        m = m + 6
+        len = len + 6
 
-        if not p.leaves then
+        if not p.oldest_units then
             if units > 0 or p.rewrite then
-                tool('write_log')(p, units)
+                helper('write_log')(p, units)
             end
         elseif units > 0 then
             local entry = pack('<I6I6', time, p.last + units)
@@ -265,24 +284,23 @@ for i = 1, #KEYS do
         end
 
     elseif kind == 's' then
-        local slices, index = p.slices, p.index
-        local size = slices + 1
-        local slot = index % size + 1
+        local n, index = p.n, p.index
+        local size = n + 1
+        local current = index % size + 1
 
-        p[slot] = p[slot] + units
+        p[current] = p[current] + units
 
         if units > 0 or p.rewrite then
-            value = pack('<c1I4BI6', 's', w, slices, index)
-                    .. pack(p.numbers, _G.unpack(p, 1, size))
-            ttl = floor(((index + size) * w + slices - 1) / slices)
-                  - time + 1000
+            value = pack('<c1I4BI6', 's', w, n, index)
+                    .. pack(p.format, _G.unpack(p, 1, size))
+            ttl = floor(((index + size) * w + n - 1) / n) - time + 1000
         end
 
-        reply[m + 3] = index
+        reply[len + 3] = index
         for j = 1, size do
-            reply[m + 3 + j] = p[j]
+            reply[len + 3 + j] = p[j]
         end
-        m = m + 3 + size
+        len = len + 3 + size
 
     else
         local index, prev, curr = p.index, p.prev, p.curr + units
@@ -292,19 +310,18 @@ for i = 1, #KEYS do
             ttl = (index + (kind == 'c' and 2 or 1)) * w - time + 1000
         end
 
-        reply[m + 3], reply[m + 4], reply[m + 5] = index, prev, curr
-        m = m + 5
+        reply[len + 3], reply[len + 4], reply[len + 5] = index, prev, curr
+        len = len + 5
     end
 
-    -- in the same window or slice, the end of the key stays as it is
-
-    if value and p.same then
+    if value and p.keep_ttl then
         call('SET', key, value, 'KEEPTTL')
     elseif value then
-        local other, advance = p.other or '', tools and tools.advanced
+        local other = p.other or ''
+        local advance = helpers and helpers.advance_state
 
-        -- include part/set.lua
+        -- include part/write_value.lua
     end
 end
 
-return pack('<' .. ('I7'):rep(m), _G.unpack(reply))
+return pack('<' .. ('I7'):rep(len), _G.unpack(reply))

@@ -1,6 +1,6 @@
 -- Included by the takes of one policy: how many of times requests are admitted,
 -- and the units to count, with as much prefetch as there is room for. A value
--- that was converted (rewrite is false) is written if it refuses all.
+-- that was converted (rewrite is false) is written if it rejects all requests.
 
 local admitted, units = 0, 0
 

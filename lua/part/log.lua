@@ -1,23 +1,29 @@
--- Included by all scripts that have to do with a log.
+-- Included by all scripts that read or write a log.
 --
 -- A log is a head and entries of 12 bytes, a time and a sum, in order: the sum
--- counts all units up to and with the entry, from the base on, which is that of
--- what is no longer there. The head has a letter, the window, the time since
--- which the key has its end, and the base.
+-- counts all units up to and with the entry, from the base on, which is the sum
+-- of the entries that were removed. The head has a letter, the window, the time
+-- at which the key's time to live was last set (renewed), and the base.
 --
 -- The first entries of a long log (L), as many as ring says, are a ring: the
--- oldest of them is behind as many as shift says, so that a new one can take
--- the place of one that has left. The oldest has left in any case, and no base
--- is needed: the head has ring and shift instead. Only the beginning of such a
--- log is read, and the places that are looked at; what is written is the new
--- entry and the head.
+-- oldest of them is behind as many as shift says, so that a new entry can
+-- overwrite one that has left the window. The oldest has left in any case, and
+-- no base is needed: the head has ring and shift instead. Of such a log the
+-- beginning is read, and the entries that are needed; the new entry and the
+-- head are written.
+--
+-- Entries are numbered by age, 1 is the oldest. The index of an entry is where
+-- it is stored: in a ring, the two differ.
 
 local HEAD, ENTRY, RING = '<c1I4I6I6', '<I6I6', 2 ^ 20
 
--- 12 times its place and this is where an entry begins, counted from 0, and
--- where its numbers do, counted from 1; so many entries are read at once
+-- An entry begins at byte 12 * index + OFFSET, counted from 0 as Redis does,
+-- its fields at 12 * index + TIME and + SUM, counted from 1 as Lua does. The
+-- 1,024 bytes that are read first hold SHORT entries.
 
-local PLACE, TIME, SUM, SHORT = 5, 6, 12, 83
+local OFFSET, TIME, SUM, SHORT = 5, 6, 12, 83
+
+-- a field of entry i: TIME or SUM
 
 local function at(p, i, field)
     if i <= p.ring then
@@ -34,8 +40,8 @@ local function at(p, i, field)
                                            ('%d'):format(offset + 4)))
 end
 
--- the first of low..high whose field is not below a bound, or high; it is more
--- often than not one of the lowest
+-- the first entry of low..high whose field is not below a bound, or high; the
+-- search begins at the lowest, where that entry mostly is
 
 local function search(p, field, bound, low, high)
     local step, top = 0, low
@@ -57,18 +63,17 @@ local function search(p, field, bound, low, high)
     return low
 end
 
--- the pieces that entries are in: what does it with each, by its first place
--- and how many there are
+-- calls visit(index, n) for each run of n entries that are stored side by side
 
-local function pieces(p, from, to, what)
+local function each_run(p, from, to, visit)
     while from <= to do
-        local place, n = from, to - from + 1
+        local index, n = from, to - from + 1
 
         if from <= p.ring then
-            place = (from - 1 + p.shift) % p.ring + 1
-            n = math.min(n, p.ring - math.max(from, place) + 1)
+            index = (from - 1 + p.shift) % p.ring + 1
+            n = math.min(n, p.ring - math.max(from, index) + 1)
         end
-        what(place, n)
+        visit(index, n)
         from = from + n
     end
 end
@@ -76,26 +81,27 @@ end
 local function entries(p, from, to)
     local parts = {}
 
-    pieces(p, from, to, function(place, n)
-        local first, last = 12 * place + TIME,
-                            12 * (place + n) + PLACE
+    each_run(p, from, to, function(index, n)
+        local first, last = 12 * index + TIME,
+                            12 * (index + n) + OFFSET
         parts[#parts + 1] = last <= #p.text and p.text:sub(first, last)
             or redis.call('GETRANGE', p.key, first - 1, last - 1)
     end)
     return table.concat(parts)
 end
 
--- nil if the text is none of a log
+-- what the head and the newest entry of a log tell, nil if the text, the first
+-- 1,024 bytes of the value, is none of a log
 
-local function opened(key, text)
+local function parse_log(key, text)
     local size = #text
 
-    -- room for the fields that are added later, too
+    -- Lua allocates the table once, with room for the fields that are set later
 
     local p = { key = key, text = text, count = 0, ring = 0, shift = 0,
-                window = 0, since = 0, base = 0, newest = 0, last = 0,
+                window = 0, renewed = 0, base = 0, newest = 0, last = 0,
                 time = 0, kept = 0, first = 0, before = 0, total = 0,
-                first_base = 0, renew = false }
+                stored_base = 0, renew = false }
 
     if size == 1024 then
         size = redis.call('STRLEN', key)
@@ -105,7 +111,7 @@ local function opened(key, text)
     end
 
     local kind
-    kind, p.window, p.since, p.base = struct.unpack(HEAD, text)
+    kind, p.window, p.renewed, p.base = struct.unpack(HEAD, text)
     p.count = (size - 17) / 12
 
     if kind == 'L' then
@@ -121,21 +127,21 @@ local function opened(key, text)
         return nil
     end
 
-    p.newest, p.last = 0, p.base
+    p.last = p.base
     if p.count > 0 then
-        local place, entry = p.count
-        if place == p.ring then
-            place = (place - 1 + p.shift) % p.ring + 1
+        local index = p.count
+        if index == p.ring then
+            index = (index - 1 + p.shift) % p.ring + 1
         end
-        place = 12 * place + TIME
+        local offset, entry = 12 * index + TIME
 
-        if place + 11 <= #text then
-            entry = text:sub(place, place + 11)
-        elseif place + 11 == size then
+        if offset + 11 <= #text then
+            entry = text:sub(offset, offset + 11)
+        elseif offset + 11 == size then
             entry = redis.call('GETRANGE', key, '-12', '-1')
         else
-            entry = redis.call('GETRANGE', key, ('%d'):format(place - 1),
-                               ('%d'):format(place + 10))
+            entry = redis.call('GETRANGE', key, ('%d'):format(offset - 1),
+                               ('%d'):format(offset + 10))
         end
         p.newest, p.last = struct.unpack(ENTRY, entry)
     end

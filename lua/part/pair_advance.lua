@@ -1,10 +1,10 @@
--- Included by the takes where a value of this kind and window has index old and
--- the units was (previous) and is (current): brings it to the time.
+-- Included by the takes where a value of this kind and window has old_index,
+-- old_prev and old_curr: brings it to the time.
 
-if index == old then
-    prev, curr, same = was, is, true
-elseif index == old + 1 then
-    prev = is
-elseif index < old then
-    time, index, prev, curr = old * w, old, was, is
+if index == old_index then
+    prev, curr, keep_ttl = old_prev, old_curr, true
+elseif index == old_index + 1 then
+    prev = old_curr
+elseif index < old_index then
+    time, index, prev, curr = old_index * w, old_index, old_prev, old_curr
 end

@@ -1,4 +1,4 @@
--- Included by the takes: what a counter or fixed has room for, whole units.
+-- Included by the takes: how many whole units a counter or fixed has room for.
 
 room = limit - curr
 if kind == 'c' and prev > 0 then

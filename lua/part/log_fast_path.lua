@@ -1,11 +1,12 @@
 -- Included by the takes, where there are key, text and its size, now, w, call
 -- and unpack.
 --
--- Looks at a log without a function or a table, as long as it is of this window
--- and short, or nothing of it has left: total is then what is in the window,
--- else nil. base is the sum before that, oldest and sum are its first entry, at
--- from, newest and last its last one; renew tells that its end is to be set
--- anew. If nothing is left of it, size is 0.
+-- Reads a log without a function or a table, if the log is of this window, and
+-- is short or no entry has left: total is then the units in the window, else
+-- nil. base is the sum before the window; oldest and sum are the time and sum
+-- of its first entry, which is at from; newest and last those of its last
+-- entry. renew tells that the time to live is to be set anew. If all entries
+-- have left, size is 0.
 --
 -- A byte that becomes a string costs Redis 11 instructions, an operation of Lua
 -- 45, a number unpacked 270, a function made 900, a table of 16 fields 5,000.
@@ -13,26 +14,26 @@
 local total, base, oldest, sum, newest, last, from, renew
 
 if size >= 29 then
-    local head, since
+    local head, renewed
 
-    head, since, base, oldest, sum = unpack('<I5I6I6I6I6', text)
+    head, renewed, base, oldest, sum = unpack('<I5I6I6I6I6', text)
 
-    -- its letter and window
+    -- the letter l and the window
 
-    local own = head == 108 + 256 * w
+    local same_window = head == 108 + 256 * w
 
-    if own and size < 1024 then
+    if same_window and size < 1024 then
         newest, last = unpack('<I6I6', text, size - 11)
-    elseif own then
+    elseif same_window then
         size = call('STRLEN', key)
         newest, last = unpack('<I6I6', call('GETRANGE', key, '-12', '-1'))
     end
 
-    if own and size % 12 == 5 and now >= newest then
+    if same_window and size % 12 == 5 and now >= newest then
         total = last - base
 
-        if now >= oldest + w or now >= since + w / 2 then
-            from, renew = 18, now >= since + w / 2
+        if now >= oldest + w or now >= renewed + w / 2 then
+            from, renew = 18, now >= renewed + w / 2
 
             if now >= newest + w then
                 total = 0
