@@ -17,7 +17,9 @@ my %letter = (counter => 'c', fixed => 'f', strict => 's', log => 'l');
 my @algorithms = sort keys %letter;
 
 my $traces = $ENV{SLIDEWIN_TRACES} || 3000;
-my $seed = $ENV{SLIDEWIN_SEED} || 20240607;
+my $seed = $ENV{SLIDEWIN_SEED} // 20240607;
+
+diag("SLIDEWIN_SEED=$seed");
 
 # Prepended to the scripts: the times of a trace are not those of the server, so
 # this keeps track of the expiry of keys.
@@ -318,12 +320,10 @@ for my $binary (@engines) {
             @{$seen{$_}}{0, 1, $steps ? () : 'give'}
         } @algorithms;
         cmp_ok($least[0], '>', $n / 10,
-               "$engine: each algorithm admitted, refused and gave back");
+               "$engine: each algorithm admitted, rejected and gave back");
     }
 
     $redis->remove;
 }
-
-diag("seed $seed");
 
 done_testing();

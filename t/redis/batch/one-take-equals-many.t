@@ -13,8 +13,10 @@ use SlidewinRedis;
 my %letter = (counter => 'c', fixed => 'f', strict => 's', log => 'l');
 my @algorithms = sort keys %letter;
 my $rounds = $ENV{SLIDEWIN_TRACES} || 1500;
-my $seed = $ENV{SLIDEWIN_SEED} || 20241116;
+my $seed = $ENV{SLIDEWIN_SEED} // 20241116;
 my $oracle = SlidewinOracle->new;
+
+diag("SLIDEWIN_SEED=$seed");
 
 sub between { my ($low, $high) = @_; return $low + int rand $high - $low + 1 }
 
@@ -209,7 +211,5 @@ for my $binary (SlidewinRedis::engines()) {
 
     $redis->remove;
 }
-
-diag("seed $seed");
 
 done_testing();
