@@ -25,12 +25,11 @@
 -- strict, which are exact, go by this server's own time: whatever a caller
 -- believes, no unit that still counts is dropped or gets another time.
 --
--- A request that is rejected by a policy not in dry run is counted by none. A
--- request that is rejected by a policy in dry run is counted by none in dry
--- run. Nothing is written before all policies are decided: an error leaves no
--- trace. Without units to count nothing is written, except for a state that a
--- clock set back has left in the future, and a state of another window or
--- algorithm that rejects.
+-- A request that a policy rejects is counted by no policy; if the one that
+-- rejects is in dry run, by no policy in dry run. Nothing is written before all
+-- policies are decided: an error leaves no trace. Without units to count
+-- nothing is written, except for a state that a clock set back has left in the
+-- future, and a state of another window or algorithm that rejects.
 --
 -- A value begins with the letter of its algorithm and its window:
 --   c, f  window, index, previous, current
@@ -70,8 +69,8 @@ local function foreign()
     return redis.error_reply('SLIDEWIN a key holds another value')
 end
 
--- counted is how many requests all policies admit that are not in dry run,
--- dry_counts whether the policies in dry run count
+-- counted: the requests that all policies not in dry run admit; dry_counts:
+-- whether the policies in dry run count them too
 
 local plans, counted, dry_counts
 

@@ -64,7 +64,7 @@ if not p then
     return redis.error_reply('SLIDEWIN a key holds another value')
 end
 
-local room, rewrite, need = limit - p.total, p.rewrite
+local room, rewrite, need, fits = limit - p.total, p.rewrite
 
 -- include part/admit.lua
 
@@ -72,7 +72,7 @@ if admitted < times and cost <= limit then
     need = p.total + units + cost - limit
 end
 
-local oldest, fits = log_times(p, units, need)
+oldest, fits = log_times(p, units, need)
 
 if units > 0 or rewrite then
     write_log(p, units)
