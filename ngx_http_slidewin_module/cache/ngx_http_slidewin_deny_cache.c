@@ -89,12 +89,6 @@ ngx_http_slidewin_deny_cache_lookup(ngx_http_slidewin_claim_t *claim)
 
     ngx_http_slidewin_memo_unlock(&op);
 
-    if (found) {
-        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                       "slidewin deny cache: zone:%V rejected retry:%Lms",
-                       &claim->name, claim->verdict.retry);
-    }
-
     return found;
 }
 

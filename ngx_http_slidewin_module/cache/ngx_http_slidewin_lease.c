@@ -147,11 +147,6 @@ done:
     ngx_http_slidewin_memo_unlock(&op);
     ngx_http_slidewin_lease_refund(&unused.claim, claim, store);
 
-    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                   "slidewin lease: zone:%V %s cost:%L prefetch:%L",
-                   &claim->name, taken ? "admits" : "does not admit",
-                   claim->cost, claim->prefetch);
-
     return taken;
 }
 

@@ -124,7 +124,6 @@ follow('a request that Redis rejects', '/one?k=b',
        'slidewin outcome: REJECTED zone:one');
 follow('one that this machine remembers', '/one?k=b',
        'slidewin claim: zone:one key:"b" cost:1 limit:1',
-       'slidewin deny cache: zone:one rejected retry:1ms',
        'slidewin verdict: zone:one rejected remaining:0 retry:1ms '
        . 'source:deny_cache',
        'slidewin outcome: REJECTED zone:one');

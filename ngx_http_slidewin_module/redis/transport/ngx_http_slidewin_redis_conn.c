@@ -425,7 +425,7 @@ ngx_http_slidewin_redis_conn_retry(ngx_http_slidewin_redis_conn_t *c,
 
     if (!c->exiting) {
         ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                       "slidewin redis retry: %V in %Mms",
+                       "slidewin redis pause: %V for %Mms",
                        &c->endpoint->name, pause);
 
         ngx_add_timer(&c->timer, pause);
