@@ -50,7 +50,7 @@ struct ngx_http_slidewin_call_s {
     ngx_http_slidewin_claim_t **claims;
     ngx_uint_t                  n;
     ngx_log_t                  *log;
-    int64_t                     asked;     /* us; the verdict is not older */
+    int64_t                     asked_at;  /* us; the verdict is not older */
 
     /*
      * After NGX_AGAIN the store calls on_reject, unless it is NULL, when the

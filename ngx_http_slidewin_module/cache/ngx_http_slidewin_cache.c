@@ -60,16 +60,16 @@ ngx_http_slidewin_cache_take(ngx_http_slidewin_policy_t *policy,
 ngx_uint_t
 ngx_http_slidewin_cache_confirm_reject(ngx_http_slidewin_policy_t *policy,
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim,
-    int64_t asked)
+    int64_t asked_at)
 {
-    if (ngx_http_slidewin_deny_cache_invalidated(claim, asked)) {
+    if (ngx_http_slidewin_deny_cache_invalidated(claim, asked_at)) {
         return 0;
     }
 
     /* a request of a policy with leases may still find one */
 
     if (policy->lease == 0) {
-        ngx_http_slidewin_cache_update(policy, store, claim, asked);
+        ngx_http_slidewin_cache_update(policy, store, claim, asked_at);
     }
 
     return 1;
@@ -79,7 +79,7 @@ ngx_http_slidewin_cache_confirm_reject(ngx_http_slidewin_policy_t *policy,
 void
 ngx_http_slidewin_cache_update(ngx_http_slidewin_policy_t *policy,
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim,
-    int64_t asked)
+    int64_t asked_at)
 {
     if (!ngx_http_slidewin_cache_applies(store, claim)) {
         return;
@@ -87,7 +87,7 @@ ngx_http_slidewin_cache_update(ngx_http_slidewin_policy_t *policy,
 
     if (!claim->verdict.admitted) {
         if (policy->deny_cache) {
-            ngx_http_slidewin_deny_cache_insert(claim, asked,
+            ngx_http_slidewin_deny_cache_insert(claim, asked_at,
                                                 policy->deny_cache);
         }
 
@@ -102,7 +102,7 @@ ngx_http_slidewin_cache_update(ngx_http_slidewin_policy_t *policy,
             ngx_http_slidewin_deny_cache_invalidate(claim);
         }
 
-        ngx_http_slidewin_lease_refill(claim, store, asked / 1000);
+        ngx_http_slidewin_lease_refill(claim, store, asked_at / 1000);
     }
 }
 
@@ -125,9 +125,9 @@ ngx_http_slidewin_cache_peek(ngx_http_slidewin_policy_t *policy,
 
 void
 ngx_http_slidewin_cache_update_peek(ngx_http_slidewin_policy_t *policy,
-    ngx_http_slidewin_claim_t *claim, int64_t asked)
+    ngx_http_slidewin_claim_t *claim, int64_t asked_at)
 {
-    ngx_http_slidewin_deny_cache_insert(claim, asked, policy->deny_cache);
+    ngx_http_slidewin_deny_cache_insert(claim, asked_at, policy->deny_cache);
 }
 
 

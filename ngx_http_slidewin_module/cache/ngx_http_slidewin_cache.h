@@ -41,12 +41,12 @@ ngx_uint_t ngx_http_slidewin_cache_take_open_lease(
  */
 ngx_uint_t ngx_http_slidewin_cache_confirm_reject(
     ngx_http_slidewin_policy_t *policy, ngx_http_slidewin_store_t *store,
-    ngx_http_slidewin_claim_t *claim, int64_t asked);
+    ngx_http_slidewin_claim_t *claim, int64_t asked_at);
 
 /* the verdict of the store, asked at that time, in us */
 void ngx_http_slidewin_cache_update(ngx_http_slidewin_policy_t *policy,
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim,
-    int64_t asked);
+    int64_t asked_at);
 
 /* whether the verdict of a peek could be set without asking the store */
 ngx_uint_t ngx_http_slidewin_cache_peek(ngx_http_slidewin_policy_t *policy,
@@ -54,7 +54,7 @@ ngx_uint_t ngx_http_slidewin_cache_peek(ngx_http_slidewin_policy_t *policy,
 
 /* the verdict of a peek at the store, asked at that time, in us */
 void ngx_http_slidewin_cache_update_peek(ngx_http_slidewin_policy_t *policy,
-    ngx_http_slidewin_claim_t *claim, int64_t asked);
+    ngx_http_slidewin_claim_t *claim, int64_t asked_at);
 
 /* refunds a counted claim, to its lease if it was leased, or to the store */
 void ngx_http_slidewin_cache_refund(ngx_http_slidewin_policy_t *policy,

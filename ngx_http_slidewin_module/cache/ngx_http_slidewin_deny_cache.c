@@ -214,7 +214,7 @@ ngx_http_slidewin_deny_cache_create(ngx_http_slidewin_zone_op_t *op,
 
 void
 ngx_http_slidewin_deny_cache_insert(ngx_http_slidewin_claim_t *claim,
-    int64_t asked, int64_t max)
+    int64_t asked_at, int64_t max)
 {
     int64_t                         now;
     ngx_http_slidewin_denial_t     *denial;
@@ -229,7 +229,7 @@ ngx_http_slidewin_deny_cache_insert(ngx_http_slidewin_claim_t *claim,
 
     ngx_http_slidewin_memo_lock(&op, claim, NGX_HTTP_SLIDEWIN_NODE_DENY);
 
-    if (ngx_http_slidewin_memo_invalidated_since(&op, asked)) {
+    if (ngx_http_slidewin_memo_invalidated_since(&op, asked_at)) {
         goto done;
     }
 
@@ -259,7 +259,7 @@ ngx_http_slidewin_deny_cache_insert(ngx_http_slidewin_claim_t *claim,
 
     dc->reject_until = claim->verdict.admitted
                            ? now
-                           : ngx_min(asked / 1000 + claim->verdict.retry,
+                           : ngx_min(asked_at / 1000 + claim->verdict.retry,
                                      now + max);
 
     ngx_http_slidewin_memo_keep_until(&op, &denial->memo,
@@ -278,14 +278,14 @@ done:
 
 ngx_uint_t
 ngx_http_slidewin_deny_cache_invalidated(ngx_http_slidewin_claim_t *claim,
-    int64_t asked)
+    int64_t asked_at)
 {
     ngx_uint_t                   invalidated;
     ngx_http_slidewin_zone_op_t  op;
 
     ngx_http_slidewin_memo_lock(&op, claim, NGX_HTTP_SLIDEWIN_NODE_DENY);
 
-    invalidated = ngx_http_slidewin_memo_invalidated_since(&op, asked);
+    invalidated = ngx_http_slidewin_memo_invalidated_since(&op, asked_at);
 
     ngx_http_slidewin_memo_unlock(&op);
 

@@ -32,14 +32,14 @@ ngx_uint_t ngx_http_slidewin_deny_cache_known(ngx_http_slidewin_claim_t *claim,
  * may be admitted by now.
  */
 ngx_uint_t ngx_http_slidewin_deny_cache_invalidated(
-    ngx_http_slidewin_claim_t *claim, int64_t asked);
+    ngx_http_slidewin_claim_t *claim, int64_t asked_at);
 
 /*
  * Remembers the verdict of a claim that the store was asked at that time, in
  * us, and that was rejected or peeked at; it rejects for at most max ms.
  */
 void ngx_http_slidewin_deny_cache_insert(ngx_http_slidewin_claim_t *claim,
-    int64_t asked, int64_t max);
+    int64_t asked_at, int64_t max);
 
 /* forgets the client's rejects, and those of replies still to come */
 void ngx_http_slidewin_deny_cache_invalidate(ngx_http_slidewin_claim_t *claim);

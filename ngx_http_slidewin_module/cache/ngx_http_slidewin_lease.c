@@ -43,7 +43,7 @@ typedef struct {
     int64_t                        stamp;
     int64_t                        ends;          /* ms; if no size: when it
                                                      was forgotten */
-    int64_t                        asked;         /* ms, the store */
+    int64_t                        last_asked;    /* ms, the store */
     int64_t                        asking_until;  /* a request does, ms */
     uint16_t                       origin;        /* of the store */
     uint16_t                       key_len;
@@ -196,7 +196,7 @@ ngx_http_slidewin_lease_next_size(ngx_http_slidewin_lease_t *lease,
     }
 
     if (lease->size == 0) {
-        return (now < lease->asked + ttl) ? cost : 0;
+        return (now < lease->last_asked + ttl) ? cost : 0;
     }
 
     if (now < lease->ends) {
@@ -209,7 +209,7 @@ ngx_http_slidewin_lease_next_size(ngx_http_slidewin_lease_t *lease,
 
 void
 ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
-    ngx_http_slidewin_store_t *store, int64_t asked)
+    ngx_http_slidewin_store_t *store, int64_t asked_at)
 {
     int64_t                      now, ttl;
     ngx_http_slidewin_lease_t   *lease;
@@ -255,7 +255,7 @@ ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
 
     /* the client was reset meanwhile, and what was prefetched with it */
 
-    if (lease->size == 0 && asked <= lease->ends) {
+    if (lease->size == 0 && asked_at <= lease->ends) {
         claim->prefetch = 0;
     }
 
@@ -266,7 +266,7 @@ ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
         /* what is left has another stamp, and a client has one lease */
 
         ngx_http_slidewin_lease_drain(&op, lease, store, &unused);
-        ngx_http_slidewin_lease_set(&op, lease, claim, store, asked + ttl,
+        ngx_http_slidewin_lease_set(&op, lease, claim, store, asked_at + ttl,
                                     now);
 
     } else if (lease->size && now >= lease->ends + ttl) {
@@ -274,7 +274,7 @@ ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
         lease->ends = 0;
     }
 
-    lease->asked = now;
+    lease->last_asked = now;
 
     ngx_http_slidewin_memo_keep_until(&op, &lease->memo,
                                       ngx_max(now, lease->ends) + ttl);
@@ -366,7 +366,7 @@ ngx_http_slidewin_lease_forget(ngx_http_slidewin_claim_t *claim)
 
         lease->size = 0;
         lease->ends = ngx_http_slidewin_clock_ms();
-        lease->asked = 0;
+        lease->last_asked = 0;
         lease->asking_until = 0;
     }
 

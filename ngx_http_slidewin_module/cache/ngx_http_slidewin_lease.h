@@ -25,7 +25,7 @@ ngx_uint_t ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
  * claim->prefetch units, which become the client's lease.
  */
 void ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
-    ngx_http_slidewin_store_t *store, int64_t asked);
+    ngx_http_slidewin_store_t *store, int64_t asked_at);
 
 /* whether a claim that was counted from a lease could be put back there */
 ngx_uint_t ngx_http_slidewin_lease_put_back(ngx_http_slidewin_claim_t *claim,

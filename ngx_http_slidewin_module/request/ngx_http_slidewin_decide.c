@@ -78,7 +78,7 @@ ngx_http_slidewin_decide(ngx_http_slidewin_ctx_t *ctx)
             break;
         }
 
-        ctx->call.asked = ctx->started;
+        ctx->call.asked_at = ctx->started;
 
         if (ctx->waiter) {
             ngx_http_slidewin_delay_prefetch(ctx, store);
@@ -299,7 +299,7 @@ ngx_http_slidewin_decide_result(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
 
         if (!entry->store->local) {
             ngx_http_slidewin_cache_update(entry->policy, entry->store,
-                                           &entry->claim, ctx->call.asked);
+                                           &entry->claim, ctx->call.asked_at);
             ngx_http_slidewin_outage_decided(entry->policy);
         }
 
@@ -364,7 +364,7 @@ ngx_http_slidewin_decide_on_reject(ngx_http_slidewin_call_t *call)
             && !ngx_http_slidewin_cache_confirm_reject(entry->policy,
                                                        entry->store,
                                                        &entry->claim,
-                                                       call->asked))
+                                                       call->asked_at))
         {
             return 0;
         }

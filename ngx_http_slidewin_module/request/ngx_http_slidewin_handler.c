@@ -115,7 +115,7 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
         if (ngx_http_slidewin_peek_needed(ctx)
             && ngx_http_slidewin_peek(ctx) == NGX_AGAIN)
         {
-            ctx->started = ctx->call.asked;
+            ctx->started = ctx->call.asked_at;
             return ngx_http_slidewin_suspend(r, ctx);
         }
 

@@ -80,7 +80,7 @@ ngx_http_slidewin_peek(ngx_http_slidewin_ctx_t *ctx)
         ctx->peek->call_claims = ctx->call.claims;
         ctx->call.claims = ctx->peek->claims;
         ctx->call.n = ctx->peek->n;
-        ctx->call.asked = ngx_http_slidewin_clock_us();
+        ctx->call.asked_at = ngx_http_slidewin_clock_us();
 
         ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ctx->call.log, 0,
                        "slidewin peek: %s store, claims:%ui",
@@ -280,7 +280,7 @@ ngx_http_slidewin_peek_done(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
         }
 
         ngx_http_slidewin_cache_update_peek(entry->policy, &item->claim,
-                                            ctx->call.asked);
+                                            ctx->call.asked_at);
 
         ngx_http_slidewin_peek_rejected(ctx, item,
                                         NGX_HTTP_SLIDEWIN_SOURCE_REDIS);

@@ -33,7 +33,7 @@ ngx_http_slidewin_redis_batch_key(ngx_http_slidewin_call_t *call,
     ngx_str_t *key)
 {
     u_char                     *p, *last;
-    int64_t                     asked[7];
+    int64_t                     fields[7];
     ngx_uint_t                  i;
     ngx_http_slidewin_claim_t  *claim;
 
@@ -49,20 +49,20 @@ ngx_http_slidewin_redis_batch_key(ngx_http_slidewin_call_t *call,
         claim = call->claims[i];
 
         if (claim->dry_run
-            || (size_t) (last - p) < sizeof(asked) + claim->key.len)
+            || (size_t) (last - p) < sizeof(fields) + claim->key.len)
         {
             return;
         }
 
-        asked[0] = (intptr_t) claim->zone;
-        asked[1] = claim->rule.algorithm;
-        asked[2] = claim->rule.limit;
-        asked[3] = claim->rule.window;
-        asked[4] = claim->rule.slices;
-        asked[5] = claim->cost;
-        asked[6] = (int64_t) claim->key.len;
+        fields[0] = (intptr_t) claim->zone;
+        fields[1] = claim->rule.algorithm;
+        fields[2] = claim->rule.limit;
+        fields[3] = claim->rule.window;
+        fields[4] = claim->rule.slices;
+        fields[5] = claim->cost;
+        fields[6] = (int64_t) claim->key.len;
 
-        p = ngx_cpymem(p, asked, sizeof(asked));
+        p = ngx_cpymem(p, fields, sizeof(fields));
         p = ngx_cpymem(p, claim->key.data, claim->key.len);
     }
 
@@ -299,7 +299,7 @@ ngx_http_slidewin_redis_batch_still_rejected(
 }
 
 
-/* Redis may have decided as early as the call was sent: asked is no later */
+/* Redis may have decided as early as the call was sent: asked_at is no later */
 
 static void
 ngx_http_slidewin_redis_batch_copy_verdict(
@@ -309,7 +309,7 @@ ngx_http_slidewin_redis_batch_copy_verdict(
     ngx_uint_t                  i;
     ngx_http_slidewin_claim_t  *claim;
 
-    call->asked = ngx_min(call->asked, rcall->sent_at);
+    call->asked_at = ngx_min(call->asked_at, rcall->sent_at);
 
     for (i = 0; i < call->n; i++) {
         claim = call->claims[i];

@@ -178,9 +178,9 @@ ngx_http_slidewin_redis_cluster_pick_node(
     ngx_http_slidewin_redis_cluster_node_t  *cnode;
 
     for (i = 1; i <= cluster->n; i++) {
-        cnode = cluster->nodes[(cluster->last + i) % cluster->n];
+        cnode = cluster->nodes[(cluster->last_index + i) % cluster->n];
 
-        if (cnode && !cnode->asked && (cnode->has_slots || !has_slots)
+        if (cnode && !cnode->slots_pending && (cnode->has_slots || !has_slots)
             && cnode->node.conn.state == NGX_HTTP_SLIDEWIN_REDIS_READY)
         {
             return cnode;
@@ -201,7 +201,7 @@ ngx_http_slidewin_redis_cluster_all_failed(
     for (i = 0; i < cluster->n; i++) {
         cnode = cluster->nodes[i];
 
-        if (cnode && !cnode->node.conn.failed && !cnode->useless) {
+        if (cnode && !cnode->node.conn.failed && !cnode->no_slots_reply) {
             return 0;
         }
     }
@@ -232,7 +232,9 @@ ngx_http_slidewin_redis_cluster_close_unused(
             continue;
         }
 
-        if (keep || cnode->asked || cnode->node.checks || cnode->node.changes) {
+        if (keep || cnode->slots_pending || cnode->node.checks
+            || cnode->node.changes)
+        {
             left = 1;
             continue;
         }

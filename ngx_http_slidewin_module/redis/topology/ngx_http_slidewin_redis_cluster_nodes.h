@@ -43,11 +43,11 @@ typedef struct {
     ngx_http_slidewin_redis_dns_t      *host;
     ngx_pool_t                         *pool;
     ngx_uint_t                          index;
-    int64_t                             asked_at;  /* us */
+    int64_t                             asked_at;  /* us, for the slots */
     unsigned                            has_slots:1;
     unsigned                            had_slots:1; /* has or had some */
-    unsigned                            asked:1;   /* for the slots */
-    unsigned                            useless:1; /* replied none */
+    unsigned                            slots_pending:1; /* their reply is */
+    unsigned                            no_slots_reply:1; /* or a bad one */
 } ngx_http_slidewin_redis_cluster_node_t;
 
 
@@ -78,8 +78,9 @@ struct ngx_http_slidewin_redis_cluster_s {
 
     ngx_event_t                                     refresh;
     ngx_event_t                                     try_again; /* TRYAGAIN */
-    ngx_http_slidewin_redis_cluster_node_t         *asking;
-    ngx_uint_t                                      last;  /* index asked */
+    ngx_http_slidewin_redis_cluster_node_t         *slots_from; /* the node
+                                           that is asked; NULL: none */
+    ngx_uint_t                                      last_index; /* asked */
     int64_t                                         pause;
     int64_t                                         next;  /* ms, to ask */
     time_t                                          logged; /* s, an error */

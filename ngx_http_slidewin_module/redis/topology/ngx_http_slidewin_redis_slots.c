@@ -23,7 +23,7 @@ static void ngx_http_slidewin_redis_slots_replied(redisAsyncContext *context,
     void *reply, void *data);
 static ngx_int_t ngx_http_slidewin_redis_slots_parse(
     ngx_http_slidewin_redis_cluster_t *cluster,
-    ngx_http_slidewin_redis_cluster_node_t *asked, redisReply *reply);
+    ngx_http_slidewin_redis_cluster_node_t *from, redisReply *reply);
 static ngx_int_t ngx_http_slidewin_redis_slots_range(redisReply *range);
 static void ngx_http_slidewin_redis_slots_reply_bad(
     ngx_http_slidewin_redis_cluster_t *cluster,
@@ -50,7 +50,7 @@ ngx_http_slidewin_redis_slots_start(ngx_http_slidewin_redis_cluster_t *cluster)
 void
 ngx_http_slidewin_redis_slots_stop(ngx_http_slidewin_redis_cluster_t *cluster)
 {
-    cluster->asking = NULL;
+    cluster->slots_from = NULL;
 
     if (cluster->refresh.timer_set) {
         ngx_del_timer(&cluster->refresh);
@@ -66,7 +66,7 @@ ngx_http_slidewin_redis_slots_refresh(
 
     cluster->stale = 1;
 
-    if (cluster->asking) {
+    if (cluster->slots_from) {
         return;
     }
 
@@ -96,10 +96,10 @@ ngx_http_slidewin_redis_slots_timer(ngx_event_t *ev)
     ngx_http_slidewin_redis_cluster_t       *cluster;
 
     cluster = ev->data;
-    cnode = cluster->asking;
+    cnode = cluster->slots_from;
 
     if (cnode) {
-        cluster->asking = NULL;
+        cluster->slots_from = NULL;
 
         if (cnode->node.conn.replied_at < cnode->asked_at) {
             ngx_http_slidewin_redis_node_timed_out(&cnode->node);
@@ -152,7 +152,7 @@ ngx_http_slidewin_redis_slots_ask(ngx_http_slidewin_redis_cluster_t *cluster)
         return;
     }
 
-    cluster->last = cnode->index;
+    cluster->last_index = cnode->index;
     cluster->next = ngx_http_slidewin_clock_ms()
                     + sw_pause_next(&cluster->pause, (uint32_t) ngx_random());
 
@@ -169,9 +169,9 @@ ngx_http_slidewin_redis_slots_ask(ngx_http_slidewin_redis_cluster_t *cluster)
                    "slidewin redis slots: asked of %V",
                    &cnode->host->endpoint.name);
 
-    cnode->asked = 1;
+    cnode->slots_pending = 1;
     cnode->asked_at = ngx_http_slidewin_clock_us();
-    cluster->asking = cnode;
+    cluster->slots_from = cnode;
 
     ngx_add_timer(&cluster->refresh, cluster->access->connect_timeout);
 }
@@ -186,13 +186,13 @@ ngx_http_slidewin_redis_slots_replied(redisAsyncContext *context, void *reply,
     ngx_http_slidewin_redis_cluster_t       *cluster;
 
     cnode = data;
-    cnode->asked = 0;
+    cnode->slots_pending = 0;
     cluster = cnode->cluster;
 
-    current = (cluster->asking == cnode);
+    current = (cluster->slots_from == cnode);
 
     if (current) {
-        cluster->asking = NULL;
+        cluster->slots_from = NULL;
     }
 
     if (!ngx_http_slidewin_redis_conn_accept_reply(&cnode->node.conn, context,
@@ -223,8 +223,8 @@ ngx_http_slidewin_redis_slots_replied(redisAsyncContext *context, void *reply,
                    "slidewin redis slots: known by %V, %ui checks waited",
                    &cnode->host->endpoint.name, cluster->checks);
 
-    cluster->asking = NULL;
-    cnode->useless = 0;
+    cluster->slots_from = NULL;
+    cnode->no_slots_reply = 0;
 
     if (cluster->reported) {
         cluster->reported = 0;
@@ -246,7 +246,7 @@ ngx_http_slidewin_redis_slots_replied(redisAsyncContext *context, void *reply,
 static ngx_int_t
 ngx_http_slidewin_redis_slots_parse(
     ngx_http_slidewin_redis_cluster_t *cluster,
-    ngx_http_slidewin_redis_cluster_node_t *asked, redisReply *reply)
+    ngx_http_slidewin_redis_cluster_node_t *from, redisReply *reply)
 {
     size_t                                    i;
     sw_slots_t                               *table;
@@ -289,12 +289,12 @@ ngx_http_slidewin_redis_slots_parse(
         host = range[2]->element[0];
         port = range[2]->element[1];
 
-        /* a node without a host has that of the node that was asked */
+        /* a node without a host has that of the node the reply is from */
 
         if (host->type == REDIS_REPLY_NIL || host->len == 0) {
             cnode = ngx_http_slidewin_redis_cluster_get_node(cluster,
-                                              (char *) asked->host->host.data,
-                                              asked->host->host.len,
+                                              (char *) from->host->host.data,
+                                              from->host->host.len,
                                               port->integer);
         } else {
             cnode = ngx_http_slidewin_redis_cluster_get_node(cluster,
@@ -390,7 +390,7 @@ ngx_http_slidewin_redis_slots_reply_bad(
                   ngx_min(len, 128), reason);
 
     cluster->reported = 1;
-    cnode->useless = 1;
+    cnode->no_slots_reply = 1;
 
     ngx_http_slidewin_redis_slots_fail_waiting(cluster);
 }
