@@ -6,7 +6,7 @@
 
 
 static int sw_proto_taken(const int64_t *numbers, const sw_rule_t *rule,
-    const sw_proto_asked_t *asked, sw_proto_taken_t *taken);
+    const sw_proto_request_t *request, sw_proto_taken_t *taken);
 static int sw_proto_state(sw_state_t *state, const int64_t *numbers,
     const sw_rule_t *rule, int64_t now);
 static int64_t *sw_proto_newest(sw_state_t *state, const sw_rule_t *rule);
@@ -62,7 +62,7 @@ sw_proto_numbers(const sw_rule_t *rule)
 
 int
 sw_proto_read(const int64_t *numbers, const sw_rule_t *rule, int64_t now,
-    const sw_proto_asked_t *asked, sw_proto_taken_t *taken,
+    const sw_proto_request_t *request, sw_proto_taken_t *taken,
     sw_verdict_t *last)
 {
     size_t          i, n;
@@ -78,13 +78,13 @@ sw_proto_read(const int64_t *numbers, const sw_rule_t *rule, int64_t now,
     }
 
     if (now < 1 || now > SW_PRODUCT_MAX / SW_SLICES_MAX
-        || sw_proto_taken(numbers, rule, asked, taken) != SW_OK)
+        || sw_proto_taken(numbers, rule, request, taken) != SW_OK)
     {
         return SW_ERROR;
     }
 
     units = numbers[1];
-    cost = (taken->counted == asked->times) ? 0 : asked->cost;
+    cost = (taken->counted == request->times) ? 0 : request->cost;
 
     /* what was counted is within the limit, and there */
 
@@ -124,14 +124,14 @@ sw_proto_read(const int64_t *numbers, const sw_rule_t *rule, int64_t now,
 
     /* as many as there was room for, and no more */
 
-    if (asked->cost
-        && taken->admitted != sw_min((room + units) / asked->cost,
-                                     asked->times))
+    if (request->cost
+        && taken->admitted != sw_min((room + units) / request->cost,
+                                     request->times))
     {
         return SW_ERROR;
     }
 
-    if (taken->counted == asked->times && taken->prefetch < asked->prefetch
+    if (taken->counted == request->times && taken->prefetch < request->prefetch
         && room > 0)
     {
         return SW_ERROR;
@@ -143,18 +143,19 @@ sw_proto_read(const int64_t *numbers, const sw_rule_t *rule, int64_t now,
 
 void
 sw_proto_verdict(const int64_t *numbers, const sw_rule_t *rule,
-    int64_t now, const sw_proto_asked_t *asked, const sw_proto_taken_t *taken,
-    const sw_verdict_t *last, int64_t nth, sw_verdict_t *verdict)
+    int64_t now, const sw_proto_request_t *request,
+    const sw_proto_taken_t *taken, const sw_verdict_t *last, int64_t nth,
+    sw_verdict_t *verdict)
 {
     int64_t         later;
     sw_any_state_t  space;
 
-    if (nth > taken->counted || nth == asked->times) {
+    if (nth > taken->counted || nth == request->times) {
         *verdict = *last;
         return;
     }
 
-    later = numbers[1] - nth * asked->cost;
+    later = numbers[1] - nth * request->cost;
 
     if (rule->algorithm == SW_LOG) {
         (void) sw_proto_log(numbers, rule, now, 0, later, verdict);
@@ -184,7 +185,7 @@ sw_proto_before(sw_state_t *state, const sw_rule_t *rule, int64_t now,
 
 static int
 sw_proto_taken(const int64_t *numbers, const sw_rule_t *rule,
-    const sw_proto_asked_t *asked, sw_proto_taken_t *taken)
+    const sw_proto_request_t *request, sw_proto_taken_t *taken)
 {
     int64_t  units;
 
@@ -194,21 +195,21 @@ sw_proto_taken(const int64_t *numbers, const sw_rule_t *rule,
     taken->counted = 0;
     taken->prefetch = 0;
 
-    if (asked->cost == 0) {
-        return (taken->admitted == asked->times && units == 0) ? SW_OK
-                                                               : SW_ERROR;
+    if (request->cost == 0) {
+        return (taken->admitted == request->times && units == 0) ? SW_OK
+                                                                 : SW_ERROR;
     }
 
     if (units > rule->limit) {
         return SW_ERROR;
     }
 
-    taken->counted = sw_min(units / asked->cost, asked->times);
-    taken->prefetch = units - taken->counted * asked->cost;
+    taken->counted = sw_min(units / request->cost, request->times);
+    taken->prefetch = units - taken->counted * request->cost;
 
-    if (taken->admitted > asked->times || taken->counted > taken->admitted
-        || taken->prefetch > asked->prefetch
-        || (taken->prefetch && taken->counted < asked->times))
+    if (taken->admitted > request->times || taken->counted > taken->admitted
+        || taken->prefetch > request->prefetch
+        || (taken->prefetch && taken->counted < request->times))
     {
         return SW_ERROR;
     }

@@ -14,17 +14,17 @@
 #include "sw_window.h"
 
 
-#define SW_PROTO_NUMBER     7     /* bytes of a number */
+#define SW_PROTO_NUMBER       7     /* bytes of a number */
 
 /* bytes of an argument: before the rules, and of each */
-#define SW_PROTO_TAKE       (3 * SW_PROTO_NUMBER)
-#define SW_PROTO_GIVE_BACK  (2 * SW_PROTO_NUMBER)
-#define SW_PROTO_RULE       (1 + 4 * SW_PROTO_NUMBER)
-#define SW_PROTO_CLAIM      (SW_PROTO_RULE + 2 * SW_PROTO_NUMBER)
+#define SW_PROTO_TAKE         (3 * SW_PROTO_NUMBER)
+#define SW_PROTO_GIVE_BACK    (2 * SW_PROTO_NUMBER)
+#define SW_PROTO_RULE         (1 + 4 * SW_PROTO_NUMBER)
+#define SW_PROTO_CLAIM        (SW_PROTO_RULE + 2 * SW_PROTO_NUMBER)
 
-/* bytes of a reply before the rules, and the most numbers of one */
-#define SW_PROTO_HEAD       ((size_t) 2 * SW_PROTO_NUMBER)
-#define SW_PROTO_MOST       (2 + 1 + SW_SLICES_MAX + 1)
+/* bytes of a reply before the rules, and the most numbers of a rule */
+#define SW_PROTO_HEAD         ((size_t) 2 * SW_PROTO_NUMBER)
+#define SW_PROTO_NUMBERS_MAX  (2 + 1 + SW_SLICES_MAX + 1)
 
 
 /* what a call asks of a rule: for so many requests, each of that cost */
@@ -33,10 +33,10 @@ typedef struct {
     int64_t   times;
     int64_t   cost;
     int64_t   prefetch;     /* units to be counted as well */
-} sw_proto_asked_t;
+} sw_proto_request_t;
 
 
-/* what was counted of it */
+/* what was counted of a request */
 
 typedef struct {
     int64_t   admitted;     /* requests, by this rule */
@@ -98,16 +98,17 @@ size_t sw_proto_numbers(const sw_rule_t *rule);
 
 /*
  * What a rule counted, and its verdict on the last request.  SW_ERROR if the
- * numbers contradict each other, the algorithm or what was asked.
+ * numbers contradict each other, the algorithm or the request.
  */
 int sw_proto_read(const int64_t *numbers, const sw_rule_t *rule,
-    int64_t now, const sw_proto_asked_t *asked, sw_proto_taken_t *taken,
+    int64_t now, const sw_proto_request_t *request, sw_proto_taken_t *taken,
     sw_verdict_t *last);
 
 /* the verdict on the nth request, from 1, of numbers that were read so */
 void sw_proto_verdict(const int64_t *numbers, const sw_rule_t *rule,
-    int64_t now, const sw_proto_asked_t *asked, const sw_proto_taken_t *taken,
-    const sw_verdict_t *last, int64_t nth, sw_verdict_t *verdict);
+    int64_t now, const sw_proto_request_t *request,
+    const sw_proto_taken_t *taken, const sw_verdict_t *last, int64_t nth,
+    sw_verdict_t *verdict);
 
 
 #endif /* _SW_PROTO_H_INCLUDED_ */

@@ -312,7 +312,7 @@ sw_state_convert(sw_any_state_t *any, const sw_rule_t *rule, int64_t now)
 /* a log has no second state that would need to know how much there was */
 
 int64_t
-sw_state_uncount(sw_state_t *state, const sw_rule_t *rule, int64_t cost,
+sw_state_give_back(sw_state_t *state, const sw_rule_t *rule, int64_t cost,
     int64_t stamp)
 {
     switch (rule->algorithm) {

@@ -100,7 +100,7 @@ int64_t sw_state_restart(sw_state_t *state, const sw_rule_t *rule,
     int64_t now);
 
 /* takes off a cost that was counted at the stamp; returns how much there was */
-int64_t sw_state_uncount(sw_state_t *state, const sw_rule_t *rule,
+int64_t sw_state_give_back(sw_state_t *state, const sw_rule_t *rule,
     int64_t cost, int64_t stamp);
 
 /* after a process may have died while it changed the state */

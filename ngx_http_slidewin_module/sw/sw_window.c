@@ -243,11 +243,11 @@ sw_window_give_back(sw_state_t *state, const sw_rule_t *rule,
         state = second;
     }
 
-    cost = sw_state_uncount(state, rule, cost, stamp);
+    cost = sw_state_give_back(state, rule, cost, stamp);
 
     if (other) {
         sw_state_rule(other, &counts);
-        (void) sw_state_uncount(other, &counts, cost, stamp);
+        (void) sw_state_give_back(other, &counts, cost, stamp);
     }
 }
 

@@ -12,7 +12,7 @@
 
 
 static void next_numbers(stream_t *s, const sw_rule_t *rule, int64_t now,
-    const sw_proto_asked_t *asked, int64_t *numbers);
+    const sw_proto_request_t *asked, int64_t *numbers);
 static void same_as_window(const int64_t *numbers, const sw_rule_t *rule,
     int64_t now, int64_t cost, int64_t back, const sw_verdict_t *v);
 
@@ -20,12 +20,12 @@ static void same_as_window(const int64_t *numbers, const sw_rule_t *rule,
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    int64_t           now, nth, cost, back, most, *numbers;
-    stream_t          s;
-    sw_rule_t         rule;
-    sw_verdict_t      v, last;
-    sw_proto_asked_t  asked;
-    sw_proto_taken_t  taken;
+    int64_t             now, nth, cost, back, most, *numbers;
+    stream_t            s;
+    sw_rule_t           rule;
+    sw_verdict_t        v, last;
+    sw_proto_request_t  asked;
+    sw_proto_taken_t    taken;
 
     s.p = data;
     s.left = size;
@@ -107,7 +107,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 static void
 next_numbers(stream_t *s, const sw_rule_t *rule, int64_t now,
-    const sw_proto_asked_t *asked, int64_t *numbers)
+    const sw_proto_request_t *asked, int64_t *numbers)
 {
     size_t   i, n;
     int64_t  near;

@@ -20,14 +20,14 @@
 /* what a script says of a client, and what it must be understood as */
 
 typedef struct {
-    sw_rule_t         rule;
-    int64_t           now;
-    int64_t           nth;
-    sw_proto_asked_t  asked;
-    sw_proto_taken_t  taken;
-    int64_t           numbers[SW_PROTO_MOST];
-    sw_verdict_t      verdict;
-    int               lowered;     /* below what is used */
+    sw_rule_t           rule;
+    int64_t             now;
+    int64_t             nth;
+    sw_proto_request_t  asked;
+    sw_proto_taken_t    taken;
+    int64_t             numbers[SW_PROTO_NUMBERS_MAX];
+    sw_verdict_t        verdict;
+    int                 lowered;     /* below what is used */
 } answer_t;
 
 
@@ -42,7 +42,7 @@ static void answer(answer_t *a, client_t *client, int64_t now, int64_t cost,
     int64_t times, int64_t prefetch, int count);
 static void answer_log(answer_t *a, const client_t *client);
 static int proto_verdict_of(const int64_t *numbers, const sw_rule_t *rule,
-    int64_t now, const sw_proto_asked_t *asked, int64_t nth,
+    int64_t now, const sw_proto_request_t *asked, int64_t nth,
     sw_proto_taken_t *taken, sw_verdict_t *v);
 static int understood(const answer_t *a);
 static int refused(const answer_t *a, size_t n, int64_t value);
@@ -416,7 +416,7 @@ limits(void)
     sw_verdict_t      v;
     sw_proto_taken_t  taken;
 
-    static const sw_proto_asked_t  one = { 1, 1, 0 };
+    static const sw_proto_request_t  one = { 1, 1, 0 };
 
     static const int64_t  numbers[] = { 1, 1, 0, 0, 1 };
     static const int64_t  late[] = { 1, 1, 1LL << 40, 0, 1 };
@@ -447,13 +447,13 @@ huge(void)
 {
     int               good, yes, i;
     size_t            k;
-    int64_t           numbers[SW_PROTO_MOST], now;
+    int64_t           numbers[SW_PROTO_NUMBERS_MAX], now;
     sw_rule_t         rule;
     sw_verdict_t      v;
     sw_proto_taken_t  taken;
 
-    static const sw_proto_asked_t  one = { 1, 1, 0 };
-    static const sw_proto_asked_t  most = {
+    static const sw_proto_request_t  one = { 1, 1, 0 };
+    static const sw_proto_request_t  most = {
         SW_PRODUCT_MAX, SW_PRODUCT_MAX, SW_PRODUCT_MAX
     };
 
@@ -467,7 +467,7 @@ huge(void)
         rule.slices = i == SW_STRICT ? SW_SLICES_MAX : 0;
 
         for (yes = 0; yes <= 1; yes++) {
-            for (k = 2; k < SW_PROTO_MOST; k++) {
+            for (k = 2; k < SW_PROTO_NUMBERS_MAX; k++) {
                 numbers[k] = SW_PRODUCT_MAX;
             }
 
@@ -504,7 +504,7 @@ huge(void)
 
             /* one that says little, and that the cost was counted */
 
-            for (k = 3; k < SW_PROTO_MOST && i != SW_LOG; k++) {
+            for (k = 3; k < SW_PROTO_NUMBERS_MAX && i != SW_LOG; k++) {
                 numbers[k] = 1;
             }
 
@@ -651,7 +651,7 @@ answer_log(answer_t *a, const client_t *client)
 
 static int
 proto_verdict_of(const int64_t *numbers, const sw_rule_t *rule,
-    int64_t now, const sw_proto_asked_t *asked, int64_t nth,
+    int64_t now, const sw_proto_request_t *asked, int64_t nth,
     sw_proto_taken_t *taken, sw_verdict_t *v)
 {
     sw_verdict_t  last;

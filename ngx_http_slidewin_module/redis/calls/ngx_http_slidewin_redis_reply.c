@@ -12,10 +12,10 @@
 /* what the last reply says of a claim */
 
 typedef struct {
-    int64_t           numbers[SW_PROTO_MOST];
-    sw_proto_asked_t  asked;
-    sw_proto_taken_t  taken;
-    sw_verdict_t      last;
+    int64_t             numbers[SW_PROTO_NUMBERS_MAX];
+    sw_proto_request_t  request;
+    sw_proto_taken_t    taken;
+    sw_verdict_t        last;
 } ngx_http_slidewin_redis_decoded_t;
 
 
@@ -210,12 +210,12 @@ ngx_http_slidewin_redis_reply_read(ngx_http_slidewin_call_t *call,
             p += SW_PROTO_NUMBER;
         }
 
-        decoded->asked.times = (int64_t) times;
-        decoded->asked.cost = claim->cost;
-        decoded->asked.prefetch = claim->prefetch;
+        decoded->request.times = (int64_t) times;
+        decoded->request.cost = claim->cost;
+        decoded->request.prefetch = claim->prefetch;
 
         if (sw_proto_read(decoded->numbers, &claim->rule,
-                          ngx_http_slidewin_redis_reply_now, &decoded->asked,
+                          ngx_http_slidewin_redis_reply_now, &decoded->request,
                           &decoded->taken, &decoded->last)
             != SW_OK)
         {
@@ -250,7 +250,7 @@ ngx_http_slidewin_redis_reply_verdict(ngx_http_slidewin_call_t *call,
         decoded = &ngx_http_slidewin_redis_reply_decoded[k];
 
         sw_proto_verdict(decoded->numbers, &claim->rule,
-                         ngx_http_slidewin_redis_reply_now, &decoded->asked,
+                         ngx_http_slidewin_redis_reply_now, &decoded->request,
                          &decoded->taken, &decoded->last, (int64_t) nth,
                          &claim->verdict);
 

@@ -252,9 +252,9 @@ give(const sw_rule_t *rule, int64_t cost, int64_t stamp)
 static void
 reply(const sw_rule_t *rule, const int64_t *in, int n)
 {
-    sw_verdict_t      v, last;
-    sw_proto_asked_t  asked;
-    sw_proto_taken_t  taken;
+    sw_verdict_t        v, last;
+    sw_proto_request_t  asked;
+    sw_proto_taken_t    taken;
 
     asked.times = in[1];
     asked.cost = in[2];
