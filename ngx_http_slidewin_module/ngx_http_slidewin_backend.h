@@ -36,7 +36,7 @@ typedef struct {
     sw_verdict_t                verdict;   /* to be completed, if read */
     unsigned                    dry_run:1;
     unsigned                    counted:1;
-    unsigned                    unwanted:1;  /* if its request has left */
+    unsigned                    refund_if_left:1; /* by its request */
 } ngx_http_slidewin_claim_t;
 
 

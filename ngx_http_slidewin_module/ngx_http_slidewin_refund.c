@@ -97,9 +97,9 @@ ngx_http_slidewin_abandon(ngx_http_slidewin_store_t *store,
     detached = NULL;
 
     for (i = 0; i < call->n; i++) {
-        if (call->claims[i]->unwanted || call->claims[i]->prefetch) {
+        if (call->claims[i]->refund_if_left || call->claims[i]->prefetch) {
             detached = ngx_http_slidewin_detached_copy(store, call->claims,
-                                                    call->n);
+                                                       call->n);
             break;
         }
     }
@@ -140,7 +140,8 @@ ngx_http_slidewin_abandoned_done(ngx_http_slidewin_call_t *call, ngx_int_t rc)
 
         /* no request is left to use the prefetched units */
 
-        claim->cost = (claim->unwanted ? claim->cost : 0) + claim->prefetch;
+        claim->cost = claim->prefetch
+                      + (claim->refund_if_left ? claim->cost : 0);
 
         if (claim->cost) {
             ngx_http_slidewin_refund(detached->store, claim);

@@ -22,7 +22,7 @@ void ngx_http_slidewin_reset_key(ngx_http_slidewin_store_t *store,
 
 /*
  * The request of a pending call leaves.  Units that the call will have counted
- * are refunded if their claim is unwanted; prefetched units always are.
+ * are refunded if their claim has refund_if_left; prefetched units always are.
  */
 void ngx_http_slidewin_abandon(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call);

@@ -38,8 +38,9 @@ ngx_http_slidewin_cache_take_lease(ngx_http_slidewin_policy_t *policy,
 
 
 ngx_uint_t
-ngx_http_slidewin_cache_take_open_lease(ngx_http_slidewin_policy_t *policy,
-    ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim)
+ngx_http_slidewin_cache_take_lease_after_reject(
+    ngx_http_slidewin_policy_t *policy, ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_claim_t *claim)
 {
     return ngx_http_slidewin_cache_take(policy, store, claim, 0);
 }

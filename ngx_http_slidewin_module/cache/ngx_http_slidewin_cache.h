@@ -31,7 +31,7 @@ ngx_uint_t ngx_http_slidewin_cache_take_lease(
  * The same after the store has rejected the claim: a lease may have come
  * meanwhile, and may be the reason.
  */
-ngx_uint_t ngx_http_slidewin_cache_take_open_lease(
+ngx_uint_t ngx_http_slidewin_cache_take_lease_after_reject(
     ngx_http_slidewin_policy_t *policy, ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim);
 

@@ -345,23 +345,23 @@ ngx_http_slidewin_claim_bad(ngx_http_request_t *r,
     const char *error)
 {
     u_char      *p;
-    ngx_msec_t   gone;
+    ngx_msec_t   elapsed;
     ngx_uint_t   level;
     u_char       more[sizeof(",  more like it in the last ms")
                       + NGX_INT_T_LEN + NGX_TIME_T_LEN];
 
     p = more;
     level = NGX_LOG_ERR;
-    gone = ngx_current_msec - policy->bad_logged;
+    elapsed = ngx_current_msec - policy->bad_logged;
 
-    if (gone < NGX_HTTP_SLIDEWIN_CLAIM_PERIOD) {
+    if (elapsed < NGX_HTTP_SLIDEWIN_CLAIM_PERIOD) {
         policy->bad_skipped++;
         level = NGX_LOG_DEBUG;
 
     } else {
         if (policy->bad_skipped) {
             p = ngx_sprintf(more, ", %ui more like it in the last %Mms",
-                            policy->bad_skipped, gone);
+                            policy->bad_skipped, elapsed);
         }
 
         policy->bad_logged = ngx_current_msec;

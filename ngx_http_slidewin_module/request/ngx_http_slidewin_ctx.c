@@ -115,7 +115,7 @@ ngx_http_slidewin_ctx_cancel(ngx_http_slidewin_ctx_t *ctx)
                 && !sw_statuses_have(entry->limit->count,
                                      NGX_HTTP_CLIENT_CLOSED_REQUEST))
             {
-                entry->claim.unwanted = 1;
+                entry->claim.refund_if_left = 1;
             }
         }
 
@@ -152,7 +152,7 @@ ngx_http_slidewin_pass_refund(ngx_http_slidewin_ctx_t *ctx, ngx_uint_t all)
 
 
 ngx_uint_t
-ngx_http_slidewin_entry_known(ngx_http_slidewin_entry_t *entry)
+ngx_http_slidewin_entry_has_verdict(ngx_http_slidewin_entry_t *entry)
 {
     return entry->decided && !entry->superseded
            && entry->source != NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN

@@ -68,8 +68,8 @@ struct ngx_http_slidewin_entry_s {
     unsigned                       peeked:1;   /* or not to be peeked at */
     unsigned                       superseded:1; /* by another entry of the
                                                   * policy */
-    unsigned                       kept:1;     /* neither refunded nor reset
-                                                * by the final status */
+    unsigned                       status_ignored:1; /* the final one: neither
+                                                * refunds nor resets */
 };
 
 
@@ -120,7 +120,8 @@ void ngx_http_slidewin_pass_refund(ngx_http_slidewin_ctx_t *ctx,
     ngx_uint_t all);
 
 /* whether a store answered, so that the verdict has figures to tell */
-ngx_uint_t ngx_http_slidewin_entry_known(ngx_http_slidewin_entry_t *entry);
+ngx_uint_t ngx_http_slidewin_entry_has_verdict(
+    ngx_http_slidewin_entry_t *entry);
 
 /* of entries of one policy */
 ngx_uint_t ngx_http_slidewin_same_client(ngx_http_slidewin_entry_t *one,

@@ -333,9 +333,9 @@ ngx_http_slidewin_decide_lease_rescue(ngx_http_slidewin_ctx_t *ctx)
             continue;
         }
 
-        if (!ngx_http_slidewin_cache_take_open_lease(entry->policy,
-                                                     entry->store,
-                                                     &entry->claim))
+        if (!ngx_http_slidewin_cache_take_lease_after_reject(entry->policy,
+                                                             entry->store,
+                                                             &entry->claim))
         {
             return 0;
         }

@@ -7,11 +7,11 @@
 #include "ngx_http_slidewin_delay_queue.h"
 
 
-static ngx_uint_t ngx_http_slidewin_delay_add(ngx_http_slidewin_call_t *call,
+static ngx_uint_t ngx_http_slidewin_delay_prefetch_for(
+    ngx_http_slidewin_call_t *call, ngx_http_slidewin_ctx_t *ctx);
+static ngx_uint_t ngx_http_slidewin_delay_remote_claims(
     ngx_http_slidewin_ctx_t *ctx);
-static ngx_uint_t ngx_http_slidewin_delay_distant(
-    ngx_http_slidewin_ctx_t *ctx);
-static ngx_http_slidewin_claim_t *ngx_http_slidewin_delay_match(
+static ngx_http_slidewin_claim_t *ngx_http_slidewin_delay_find_claim(
     ngx_http_slidewin_claim_t **claims, ngx_uint_t n,
     ngx_http_slidewin_entry_t *entry);
 
@@ -43,7 +43,8 @@ ngx_http_slidewin_delay_prefetch(ngx_http_slidewin_ctx_t *ctx,
 
     queue = ctx->waiter->queue;
 
-    if (store->local || ctx->call.n != ngx_http_slidewin_delay_distant(ctx)
+    if (store->local
+        || ctx->call.n != ngx_http_slidewin_delay_remote_claims(ctx)
         || ctx->waiter != ngx_http_slidewin_delay_queue_head(queue))
     {
         return;
@@ -55,7 +56,9 @@ ngx_http_slidewin_delay_prefetch(ngx_http_slidewin_ctx_t *ctx,
     {
         waiter = ngx_queue_data(q, ngx_http_slidewin_waiter_t, link);
 
-        if (!ngx_http_slidewin_delay_add(&ctx->call, waiter->timer.data)) {
+        if (!ngx_http_slidewin_delay_prefetch_for(&ctx->call,
+                                                  waiter->timer.data))
+        {
             return;
         }
     }
@@ -65,19 +68,19 @@ ngx_http_slidewin_delay_prefetch(ngx_http_slidewin_ctx_t *ctx,
 /* whether the call could take the units of another request as well */
 
 static ngx_uint_t
-ngx_http_slidewin_delay_add(ngx_http_slidewin_call_t *call,
+ngx_http_slidewin_delay_prefetch_for(ngx_http_slidewin_call_t *call,
     ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_http_slidewin_claim_t  *claim;
     ngx_http_slidewin_entry_t  *entry;
 
-    if (ngx_http_slidewin_delay_distant(ctx) != call->n) {
+    if (ngx_http_slidewin_delay_remote_claims(ctx) != call->n) {
         return 0;
     }
 
     for (entry = *ctx->pass; entry; entry = entry->next) {
         if (!entry->decided && !entry->store->local
-            && ngx_http_slidewin_delay_match(call->claims, call->n, entry)
+            && ngx_http_slidewin_delay_find_claim(call->claims, call->n, entry)
                == NULL)
         {
             return 0;
@@ -90,7 +93,8 @@ ngx_http_slidewin_delay_add(ngx_http_slidewin_call_t *call,
             continue;
         }
 
-        claim = ngx_http_slidewin_delay_match(call->claims, call->n, entry);
+        claim = ngx_http_slidewin_delay_find_claim(call->claims, call->n,
+                                                   entry);
 
         claim->prefetch = ngx_min(claim->prefetch + entry->claim.cost,
                                   claim->rule.limit);
@@ -103,7 +107,7 @@ ngx_http_slidewin_delay_add(ngx_http_slidewin_call_t *call,
 /* undecided claims that another machine decides */
 
 static ngx_uint_t
-ngx_http_slidewin_delay_distant(ngx_http_slidewin_ctx_t *ctx)
+ngx_http_slidewin_delay_remote_claims(ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_uint_t                  n;
     ngx_http_slidewin_entry_t  *entry;
@@ -121,7 +125,7 @@ ngx_http_slidewin_delay_distant(ngx_http_slidewin_ctx_t *ctx)
 /* the claim of the same client, zone and rule as the entry's; NULL: none */
 
 static ngx_http_slidewin_claim_t *
-ngx_http_slidewin_delay_match(ngx_http_slidewin_claim_t **claims,
+ngx_http_slidewin_delay_find_claim(ngx_http_slidewin_claim_t **claims,
     ngx_uint_t n, ngx_http_slidewin_entry_t *entry)
 {
     ngx_uint_t   i;
@@ -226,7 +230,8 @@ ngx_http_slidewin_delay_granted(ngx_http_slidewin_ctx_t *ctx)
             continue;
         }
 
-        claim = ngx_http_slidewin_delay_match(grant->claims, grant->n, entry);
+        claim = ngx_http_slidewin_delay_find_claim(grant->claims, grant->n,
+                                                   entry);
 
         if (claim == NULL || claim->prefetch < entry->claim.cost) {
             ngx_http_slidewin_delay_revoke_grant(queue);
@@ -240,7 +245,8 @@ ngx_http_slidewin_delay_granted(ngx_http_slidewin_ctx_t *ctx)
             continue;
         }
 
-        claim = ngx_http_slidewin_delay_match(grant->claims, grant->n, entry);
+        claim = ngx_http_slidewin_delay_find_claim(grant->claims, grant->n,
+                                                   entry);
 
         claim->prefetch -= entry->claim.cost;
         claim->verdict.remaining -= entry->claim.cost;

@@ -301,7 +301,7 @@ ngx_http_slidewin_fail_pass(ngx_http_slidewin_ctx_t *ctx)
 
     for (entry = *ctx->pass; entry; entry = entry->next) {
 
-        entry->claim.unwanted = 1;
+        entry->claim.refund_if_left = 1;
 
         if (entry->claim.counted) {
             ngx_http_slidewin_entry_refund(entry);
@@ -316,7 +316,7 @@ ngx_http_slidewin_fail_pass(ngx_http_slidewin_ctx_t *ctx)
     ctx->no_wait = 0;
 
     for (entry = ctx->entries; entry; entry = entry->next) {
-        entry->kept = 1;
+        entry->status_ignored = 1;
     }
 
     return NGX_HTTP_INTERNAL_SERVER_ERROR;

@@ -239,7 +239,7 @@ ngx_http_slidewin_header_legacy(ngx_http_request_t *r,
 static ngx_uint_t
 ngx_http_slidewin_header_shows(ngx_http_slidewin_entry_t *entry)
 {
-    return ngx_http_slidewin_entry_known(entry) && !entry->claim.dry_run
+    return ngx_http_slidewin_entry_has_verdict(entry) && !entry->claim.dry_run
            && !entry->limit->hidden;
 }
 

@@ -111,7 +111,7 @@ ngx_http_slidewin_log_refund_of(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_limit_t  *limit;
     ngx_http_slidewin_entry_t  *other;
 
-    if (!entry->claim.counted || entry->kept) {
+    if (!entry->claim.counted || entry->status_ignored) {
         return 0;
     }
 
@@ -126,7 +126,7 @@ ngx_http_slidewin_log_refund_of(ngx_http_slidewin_ctx_t *ctx,
         }
 
         if (other->policy != entry->policy || !other->decided
-            || other->kept)
+            || other->status_ignored)
         {
             continue;
         }
@@ -166,7 +166,7 @@ ngx_http_slidewin_log_resets(ngx_http_request_t *r,
     ngx_http_slidewin_entry_t  *entry;
 
     for (entry = ctx->entries; entry; entry = entry->next) {
-        if (entry->decided && !entry->kept && entry->limit->reset
+        if (entry->decided && !entry->status_ignored && entry->limit->reset
             && sw_statuses_have(entry->limit->reset, status))
         {
             ngx_http_slidewin_log_reset(r, entry);

@@ -20,13 +20,13 @@ static ngx_uint_t ngx_http_slidewin_outage_due(
 static void ngx_http_slidewin_outage_timer(ngx_event_t *ev);
 
 
-static const char  *ngx_http_slidewin_outage_now[] = {
+static const char  *ngx_http_slidewin_outage_present[] = {
     [NGX_HTTP_SLIDEWIN_ON_ERROR_LOCAL] = "are counted by this machine alone",
     [NGX_HTTP_SLIDEWIN_ON_ERROR_OPEN] = "pass uncounted",
     [NGX_HTTP_SLIDEWIN_ON_ERROR_CLOSED] = "are rejected"
 };
 
-static const char  *ngx_http_slidewin_outage_then[] = {
+static const char  *ngx_http_slidewin_outage_past[] = {
     [NGX_HTTP_SLIDEWIN_ON_ERROR_LOCAL] = "were counted by this machine alone",
     [NGX_HTTP_SLIDEWIN_ON_ERROR_OPEN] = "passed uncounted",
     [NGX_HTTP_SLIDEWIN_ON_ERROR_CLOSED] = "were rejected"
@@ -37,7 +37,7 @@ static const char  *ngx_http_slidewin_outage_then[] = {
 static ngx_event_t       ngx_http_slidewin_outage_event;
 
 /* at debug level nginx reads the descriptor of a timer's data */
-static ngx_connection_t  ngx_http_slidewin_outage_dumb;
+static ngx_connection_t  ngx_http_slidewin_outage_connection;
 
 
 void
@@ -64,15 +64,15 @@ ngx_http_slidewin_outage_count(ngx_http_slidewin_policy_t *policy)
     ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                   "slidewin zone \"%V\": requests %s, its store does not "
                   "decide them", &policy->name,
-                  ngx_http_slidewin_outage_now[policy->on_error]);
+                  ngx_http_slidewin_outage_present[policy->on_error]);
 
     ev = &ngx_http_slidewin_outage_event;
 
     if (!ev->timer_set) {
-        ngx_http_slidewin_outage_dumb.fd = (ngx_socket_t) -1;
+        ngx_http_slidewin_outage_connection.fd = (ngx_socket_t) -1;
 
         ev->handler = ngx_http_slidewin_outage_timer;
-        ev->data = &ngx_http_slidewin_outage_dumb;
+        ev->data = &ngx_http_slidewin_outage_connection;
         ev->log = ngx_cycle->log;
         ev->cancelable = 1;
 
@@ -92,7 +92,7 @@ ngx_http_slidewin_outage_log(ngx_http_slidewin_policy_t *policy)
                   "slidewin zone \"%V\": %ui requests %s in the last %Ms, "
                   "its store did not decide them; %ui since it began %Ms ago",
                   &policy->name, outage->requests - outage->requests_logged,
-                  ngx_http_slidewin_outage_then[policy->on_error],
+                  ngx_http_slidewin_outage_past[policy->on_error],
                   (ngx_current_msec - outage->logged) / 1000, outage->requests,
                   (ngx_current_msec - outage->since) / 1000);
 
@@ -124,7 +124,7 @@ ngx_http_slidewin_outage_end(ngx_http_slidewin_policy_t *policy)
     ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                   "slidewin zone \"%V\": its store decides again, %ui "
                   "requests %s in %Ms", &policy->name, outage->requests,
-                  ngx_http_slidewin_outage_then[policy->on_error],
+                  ngx_http_slidewin_outage_past[policy->on_error],
                   (outage->last - outage->since) / 1000);
 
     outage->requests = 0;
@@ -134,7 +134,7 @@ ngx_http_slidewin_outage_end(ngx_http_slidewin_policy_t *policy)
 static void
 ngx_http_slidewin_outage_timer(ngx_event_t *ev)
 {
-    ngx_uint_t                       i, lasts;
+    ngx_uint_t                       i, ongoing;
     ngx_http_slidewin_policy_t     **policies;
     ngx_http_slidewin_main_conf_t   *smcf;
 
@@ -144,7 +144,7 @@ ngx_http_slidewin_outage_timer(ngx_event_t *ev)
         return;
     }
 
-    lasts = 0;
+    ongoing = 0;
     policies = smcf->policies.elts;
 
     for (i = 0; i < smcf->policies.nelts; i++) {
@@ -153,14 +153,14 @@ ngx_http_slidewin_outage_timer(ngx_event_t *ev)
             continue;
         }
 
-        lasts = 1;
+        ongoing = 1;
 
         if (ngx_http_slidewin_outage_due(&policies[i]->outage)) {
             ngx_http_slidewin_outage_log(policies[i]);
         }
     }
 
-    if (lasts) {
+    if (ongoing) {
         ngx_add_timer(ev, NGX_HTTP_SLIDEWIN_OUTAGE_PERIOD);
     }
 }

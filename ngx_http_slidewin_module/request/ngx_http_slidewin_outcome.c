@@ -199,7 +199,7 @@ ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
     entry = ctx->decider;
     rule = &entry->claim.rule;
 
-    if (!ngx_http_slidewin_entry_known(entry)) {
+    if (!ngx_http_slidewin_entry_has_verdict(entry)) {
         ngx_http_slidewin_report(r, entry, ctx->status, "");
         return;
     }

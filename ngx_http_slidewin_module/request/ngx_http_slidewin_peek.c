@@ -174,7 +174,7 @@ ngx_http_slidewin_peek_collect(ngx_http_slidewin_ctx_t *ctx)
 
         item->entry = entry;
         item->claim = entry->claim;
-        item->claim.unwanted = 0;
+        item->claim.refund_if_left = 0;
         item->claim.cost = entry->cost;
 
         entry->peeked = 1;
@@ -218,7 +218,7 @@ ngx_http_slidewin_peek_applies(ngx_http_slidewin_ctx_t *ctx,
         return entry->store->backend->peek != NULL;
     }
 
-    if (!ctx->no_wait || !ngx_http_slidewin_entry_known(entry)
+    if (!ctx->no_wait || !ngx_http_slidewin_entry_has_verdict(entry)
         || entry->store->backend->peek == NULL
         || ngx_http_slidewin_entry_verdict(entry)->remaining >= entry->cost)
     {

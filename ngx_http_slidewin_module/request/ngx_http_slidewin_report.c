@@ -77,7 +77,7 @@ static ngx_http_slidewin_report_t
 static ngx_event_t            ngx_http_slidewin_report_event;
 
 /* at debug level nginx reads the descriptor of a timer's data */
-static ngx_connection_t       ngx_http_slidewin_report_dumb;
+static ngx_connection_t       ngx_http_slidewin_report_connection;
 
 /* names of zones and logs belong to a cycle */
 static volatile ngx_cycle_t  *ngx_http_slidewin_report_cycle;
@@ -190,10 +190,10 @@ ngx_http_slidewin_report_watch(void)
         return;
     }
 
-    ngx_http_slidewin_report_dumb.fd = (ngx_socket_t) -1;
+    ngx_http_slidewin_report_connection.fd = (ngx_socket_t) -1;
 
     ev->handler = ngx_http_slidewin_report_timer;
-    ev->data = &ngx_http_slidewin_report_dumb;
+    ev->data = &ngx_http_slidewin_report_connection;
     ev->log = ngx_cycle->log;
     ev->cancelable = 1;
 

@@ -31,7 +31,7 @@ static ngx_int_t ngx_http_slidewin_variable_latency(ngx_http_request_t *r,
 static ngx_int_t ngx_http_slidewin_variable_client(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 
-static ngx_http_slidewin_entry_t *ngx_http_slidewin_known_decider(
+static ngx_http_slidewin_entry_t *ngx_http_slidewin_decider_with_verdict(
     ngx_http_request_t *r);
 static void ngx_http_slidewin_variable_set(ngx_http_variable_value_t *v,
     u_char *data, size_t len);
@@ -136,7 +136,7 @@ ngx_http_slidewin_variable_number(ngx_http_request_t *r,
     sw_verdict_t               *verdict;
     ngx_http_slidewin_entry_t  *entry;
 
-    entry = ngx_http_slidewin_known_decider(r);
+    entry = ngx_http_slidewin_decider_with_verdict(r);
 
     if (entry == NULL) {
         v->not_found = 1;
@@ -193,7 +193,7 @@ ngx_http_slidewin_variable_estimate(ngx_http_request_t *r,
     sw_verdict_t               *verdict;
     ngx_http_slidewin_entry_t  *entry;
 
-    entry = ngx_http_slidewin_known_decider(r);
+    entry = ngx_http_slidewin_decider_with_verdict(r);
 
     if (entry == NULL) {
         v->not_found = 1;
@@ -318,14 +318,14 @@ ngx_http_slidewin_variable_client(ngx_http_request_t *r,
 /* NULL if no store answered for the decider: it has no figures */
 
 static ngx_http_slidewin_entry_t *
-ngx_http_slidewin_known_decider(ngx_http_request_t *r)
+ngx_http_slidewin_decider_with_verdict(ngx_http_request_t *r)
 {
     ngx_http_slidewin_ctx_t  *ctx;
 
     ctx = ngx_http_slidewin_ctx_find(r);
 
     if (ctx == NULL || ctx->decider == NULL
-        || !ngx_http_slidewin_entry_known(ctx->decider))
+        || !ngx_http_slidewin_entry_has_verdict(ctx->decider))
     {
         return NULL;
     }
