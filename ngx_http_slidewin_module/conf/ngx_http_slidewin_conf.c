@@ -274,7 +274,7 @@ char *
 ngx_http_slidewin_conf_add_store(ngx_conf_t *cf,
     ngx_http_slidewin_store_t *store)
 {
-    ngx_http_slidewin_store_t     **slot;
+    ngx_http_slidewin_store_t     **elt;
     ngx_http_slidewin_main_conf_t  *smcf;
 
     smcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_slidewin_module);
@@ -283,12 +283,12 @@ ngx_http_slidewin_conf_add_store(ngx_conf_t *cf,
         return "is duplicate";
     }
 
-    slot = ngx_array_push(&smcf->stores);
-    if (slot == NULL) {
+    elt = ngx_array_push(&smcf->stores);
+    if (elt == NULL) {
         return NGX_CONF_ERROR;
     }
 
-    *slot = store;
+    *elt = store;
 
     return NGX_CONF_OK;
 }
@@ -297,7 +297,7 @@ ngx_http_slidewin_conf_add_store(ngx_conf_t *cf,
 ngx_int_t
 ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
 {
-    ngx_str_t                       *shown;
+    ngx_str_t                       *masked;
     ngx_uint_t                       i;
     ngx_http_slidewin_limit_t      **limits;
     ngx_http_slidewin_policy_t     **policies, *policy;
@@ -316,14 +316,14 @@ ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
 
             /* store= may have got a URL, with a password */
 
-            shown = ngx_http_slidewin_param_shown(cf,
-                                                  &policy->store_ref.name);
-            if (shown == NULL) {
+            masked = ngx_http_slidewin_param_masked(cf,
+                                                    &policy->store_ref.name);
+            if (masked == NULL) {
                 return NGX_ERROR;
             }
 
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                          "unknown slidewin store \"%V\" in %V:%ui", shown,
+                          "unknown slidewin store \"%V\" in %V:%ui", masked,
                           &policy->store_ref.file, policy->store_ref.line);
             return NGX_ERROR;
         }
@@ -396,7 +396,7 @@ ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
 void *
 ngx_http_slidewin_create_main_conf(ngx_conf_t *cf)
 {
-    ngx_http_slidewin_store_t      **slot;
+    ngx_http_slidewin_store_t      **elt;
     ngx_http_slidewin_main_conf_t   *smcf;
 
     smcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_slidewin_main_conf_t));
@@ -421,12 +421,12 @@ ngx_http_slidewin_create_main_conf(ngx_conf_t *cf)
     smcf->local.backend = &ngx_http_slidewin_shm_backend;
     smcf->local.local = 1;
 
-    slot = ngx_array_push(&smcf->stores);
-    if (slot == NULL) {
+    elt = ngx_array_push(&smcf->stores);
+    if (elt == NULL) {
         return NULL;
     }
 
-    *slot = &smcf->local;
+    *elt = &smcf->local;
 
     return smcf;
 }

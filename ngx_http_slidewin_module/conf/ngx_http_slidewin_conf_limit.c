@@ -54,7 +54,7 @@ ngx_http_slidewin_conf_limit(ngx_conf_t *cf, ngx_command_t *cmd,
     int64_t                         status;
     ngx_str_t                      *value;
     ngx_uint_t                      i;
-    ngx_http_slidewin_limit_t      *limit, **limits, **slot;
+    ngx_http_slidewin_limit_t      *limit, **limits, **elt;
     ngx_http_slidewin_main_conf_t  *smcf;
 
     value = cf->args->elts;
@@ -138,21 +138,21 @@ ngx_http_slidewin_conf_limit(ngx_conf_t *cf, ngx_command_t *cmd,
         return NGX_CONF_ERROR;
     }
 
-    slot = ngx_array_push(slcf->limits);
-    if (slot == NULL) {
+    elt = ngx_array_push(slcf->limits);
+    if (elt == NULL) {
         return NGX_CONF_ERROR;
     }
 
-    *slot = limit;
+    *elt = limit;
 
     smcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_slidewin_module);
 
-    slot = ngx_array_push(&smcf->limits);
-    if (slot == NULL) {
+    elt = ngx_array_push(&smcf->limits);
+    if (elt == NULL) {
         return NGX_CONF_ERROR;
     }
 
-    *slot = limit;
+    *elt = limit;
 
     return NGX_CONF_OK;
 }
@@ -171,7 +171,7 @@ ngx_http_slidewin_conf_limit_zone(ngx_conf_t *cf, ngx_str_t *arg,
         return NGX_CONF_ERROR;
     }
 
-    ngx_http_slidewin_param_refer(cf, &limit->policy_ref, value);
+    ngx_http_slidewin_param_set_ref(cf, &limit->policy_ref, value);
 
     return NGX_CONF_OK;
 }

@@ -73,7 +73,7 @@ ngx_http_slidewin_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd,
 
     char                              *rv;
     ngx_str_t                         *value;
-    ngx_http_slidewin_policy_t        *policy, **slot;
+    ngx_http_slidewin_policy_t        *policy, **elt;
     ngx_http_slidewin_policy_args_t    args;
     ngx_http_compile_complex_value_t   ccv;
 
@@ -135,12 +135,12 @@ ngx_http_slidewin_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd,
         return NGX_CONF_ERROR;
     }
 
-    slot = ngx_array_push(&smcf->policies);
-    if (slot == NULL) {
+    elt = ngx_array_push(&smcf->policies);
+    if (elt == NULL) {
         return NGX_CONF_ERROR;
     }
 
-    *slot = policy;
+    *elt = policy;
 
     return NGX_CONF_OK;
 }
@@ -182,7 +182,7 @@ ngx_http_slidewin_conf_zone_name(ngx_conf_t *cf, ngx_str_t *arg,
 
     policy = args->policy;
 
-    ngx_http_slidewin_param_refer(cf, &policy->zone_ref, arg);
+    ngx_http_slidewin_param_set_ref(cf, &policy->zone_ref, arg);
 
     last = value->data + value->len;
     p = ngx_strlchr(value->data, last, ':');
@@ -346,7 +346,7 @@ ngx_http_slidewin_conf_zone_store(ngx_conf_t *cf, ngx_str_t *arg,
         return NGX_CONF_ERROR;
     }
 
-    ngx_http_slidewin_param_refer(cf, &args->policy->store_ref, value);
+    ngx_http_slidewin_param_set_ref(cf, &args->policy->store_ref, value);
 
     return NGX_CONF_OK;
 }
@@ -413,7 +413,7 @@ ngx_http_slidewin_conf_zone_lease(ngx_conf_t *cf, ngx_str_t *arg,
         return NGX_CONF_ERROR;
     }
 
-    ngx_http_slidewin_param_refer(cf, &policy->cache_ref, arg);
+    ngx_http_slidewin_param_set_ref(cf, &policy->cache_ref, arg);
 
     return NGX_CONF_OK;
 }
@@ -443,7 +443,7 @@ ngx_http_slidewin_conf_zone_deny_cache(ngx_conf_t *cf, ngx_str_t *arg,
         return NGX_CONF_ERROR;
     }
 
-    ngx_http_slidewin_param_refer(cf, &policy->cache_ref, arg);
+    ngx_http_slidewin_param_set_ref(cf, &policy->cache_ref, arg);
 
     return NGX_CONF_OK;
 }

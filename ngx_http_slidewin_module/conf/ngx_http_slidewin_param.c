@@ -102,7 +102,7 @@ ngx_http_slidewin_param_unknown(ngx_conf_t *cf,
 {
     u_char                           *p, *last;
     u_char                            text[NGX_MAX_CONF_ERRSTR];
-    ngx_str_t                        *args, *shown;
+    ngx_str_t                        *args, *masked;
     const ngx_http_slidewin_hint_t   *hint;
     const ngx_http_slidewin_param_t  *param;
 
@@ -127,24 +127,24 @@ ngx_http_slidewin_param_unknown(ngx_conf_t *cf,
         }
     }
 
-    shown = ngx_http_slidewin_param_shown(cf, arg);
-    if (shown == NULL) {
+    masked = ngx_http_slidewin_param_masked(cf, arg);
+    if (masked == NULL) {
         return NGX_CONF_ERROR;
     }
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                        "invalid parameter \"%V\" in \"%V\" directive, %*s",
-                       shown, &args[0], (size_t) (p - text), text);
+                       masked, &args[0], (size_t) (p - text), text);
 
     return NGX_CONF_ERROR;
 }
 
 
 ngx_str_t *
-ngx_http_slidewin_param_shown(ngx_conf_t *cf, ngx_str_t *arg)
+ngx_http_slidewin_param_masked(ngx_conf_t *cf, ngx_str_t *arg)
 {
     u_char     *p, *from, *end, *last;
-    ngx_str_t  *shown;
+    ngx_str_t  *masked;
 
     from = arg->data;
     end = from;
@@ -171,26 +171,26 @@ ngx_http_slidewin_param_shown(ngx_conf_t *cf, ngx_str_t *arg)
         }
     }
 
-    shown = ngx_palloc(cf->pool, sizeof(ngx_str_t));
-    if (shown == NULL) {
+    masked = ngx_palloc(cf->pool, sizeof(ngx_str_t));
+    if (masked == NULL) {
         return NULL;
     }
 
-    shown->data = ngx_pnalloc(cf->pool, arg->len + 2 * (sizeof("...") - 1));
-    if (shown->data == NULL) {
+    masked->data = ngx_pnalloc(cf->pool, arg->len + 2 * (sizeof("...") - 1));
+    if (masked->data == NULL) {
         return NULL;
     }
 
-    p = ngx_sprintf(shown->data, "%s%*s", from > arg->data ? "..." : "",
+    p = ngx_sprintf(masked->data, "%s%*s", from > arg->data ? "..." : "",
                     (size_t) (end - from), from);
 
     if (end < last) {
         p = ngx_sprintf(p, "%c...", *end);
     }
 
-    shown->len = p - shown->data;
+    masked->len = p - masked->data;
 
-    return shown;
+    return masked;
 }
 
 
@@ -246,7 +246,7 @@ ngx_http_slidewin_param_compile(ngx_conf_t *cf, ngx_str_t *value)
 
 
 void
-ngx_http_slidewin_param_refer(ngx_conf_t *cf, ngx_http_slidewin_ref_t *ref,
+ngx_http_slidewin_param_set_ref(ngx_conf_t *cf, ngx_http_slidewin_ref_t *ref,
     ngx_str_t *name)
 {
     ref->name = *name;

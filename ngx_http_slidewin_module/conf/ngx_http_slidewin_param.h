@@ -41,12 +41,12 @@ char *ngx_http_slidewin_params_set(ngx_conf_t *cf, ngx_uint_t first,
     const ngx_http_slidewin_param_t *params, void *conf);
 
 /* an argument without its password, for a log line */
-ngx_str_t *ngx_http_slidewin_param_shown(ngx_conf_t *cf, ngx_str_t *arg);
+ngx_str_t *ngx_http_slidewin_param_masked(ngx_conf_t *cf, ngx_str_t *arg);
 
 ngx_http_complex_value_t *ngx_http_slidewin_param_compile(ngx_conf_t *cf,
     ngx_str_t *value);
 
-void ngx_http_slidewin_param_refer(ngx_conf_t *cf,
+void ngx_http_slidewin_param_set_ref(ngx_conf_t *cf,
     ngx_http_slidewin_ref_t *ref, ngx_str_t *name);
 
 ngx_uint_t ngx_http_slidewin_str_eq(const ngx_str_t *one,

@@ -129,7 +129,7 @@ ngx_http_slidewin_redis_ask(ngx_http_slidewin_store_t *store,
     rc = NGX_OK;
 
     if (redis->cluster) {
-        slot = ngx_http_slidewin_redis_slot(redis, call->claims[0]);
+        slot = ngx_http_slidewin_redis_command_slot(redis, call->claims[0]);
         rc = ngx_http_slidewin_redis_cluster_route(redis->cluster, slot,
                                                    &node);
     }
@@ -282,7 +282,8 @@ ngx_http_slidewin_redis_shard(ngx_http_slidewin_store_t *store,
 
     redis = store->data;
 
-    return redis->cluster ? ngx_http_slidewin_redis_slot(redis, claim) : 0;
+    return redis->cluster ? ngx_http_slidewin_redis_command_slot(redis, claim)
+                          : 0;
 }
 
 

@@ -33,95 +33,96 @@ typedef struct {
 } ngx_http_slidewin_redis_conf_t;
 
 
-static char *ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
+static char *ngx_http_slidewin_redis_conf_url(ngx_conf_t *cf, ngx_str_t *value,
     ngx_http_slidewin_redis_t *redis);
-static char *ngx_http_slidewin_redis_name(ngx_conf_t *cf, ngx_str_t *arg,
+static char *ngx_http_slidewin_redis_conf_name(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_redis_msec(ngx_conf_t *cf, ngx_str_t *arg,
+static char *ngx_http_slidewin_redis_conf_msec(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_redis_password_file(ngx_conf_t *cf,
+static char *ngx_http_slidewin_redis_conf_password_file(ngx_conf_t *cf,
     ngx_str_t *arg, ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_redis_prefix(ngx_conf_t *cf, ngx_str_t *arg,
+static char *ngx_http_slidewin_redis_conf_prefix(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_redis_ssl_file(ngx_conf_t *cf, ngx_str_t *arg,
+static char *ngx_http_slidewin_redis_conf_str(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_redis_ssl_name(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_redis_ssl_verify(ngx_conf_t *cf,
+static char *ngx_http_slidewin_redis_conf_ssl_name(ngx_conf_t *cf,
     ngx_str_t *arg, ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_redis_sentinel_user(ngx_conf_t *cf,
+static char *ngx_http_slidewin_redis_conf_ssl_verify(ngx_conf_t *cf,
     ngx_str_t *arg, ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_redis_sentinel_password_file(ngx_conf_t *cf,
+static char *ngx_http_slidewin_redis_conf_sentinel_user(ngx_conf_t *cf,
     ngx_str_t *arg, ngx_str_t *value, void *conf);
-static char *ngx_http_slidewin_redis_sentinel_check(ngx_conf_t *cf,
+static char *ngx_http_slidewin_redis_conf_sentinel_password_file(ngx_conf_t *cf,
+    ngx_str_t *arg, ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_redis_conf_sentinel_check(ngx_conf_t *cf,
     ngx_str_t *arg, ngx_http_slidewin_redis_sentinel_t *sentinel);
-static char *ngx_http_slidewin_redis_check(ngx_conf_t *cf,
+static char *ngx_http_slidewin_redis_conf_check(ngx_conf_t *cf,
     ngx_http_slidewin_redis_t *redis);
-static char *ngx_http_slidewin_redis_check_ssl(ngx_conf_t *cf,
+static char *ngx_http_slidewin_redis_conf_check_ssl(ngx_conf_t *cf,
     ngx_http_slidewin_redis_t *redis);
-static void ngx_http_slidewin_redis_set_scripts(
+static void ngx_http_slidewin_redis_conf_set_scripts(
     ngx_http_slidewin_redis_t *redis);
-static uint16_t ngx_http_slidewin_redis_origin(ngx_str_t *url,
+static uint16_t ngx_http_slidewin_redis_conf_origin(ngx_str_t *url,
     ngx_str_t *prefix);
-static ngx_int_t ngx_http_slidewin_redis_copy(ngx_conf_t *cf, ngx_str_t *dst,
-    const char *data, size_t len);
+static ngx_int_t ngx_http_slidewin_redis_conf_copy(ngx_conf_t *cf,
+    ngx_str_t *dst, const char *data, size_t len);
 
 
-static const ngx_http_slidewin_param_t  ngx_http_slidewin_redis_params[] = {
+static const ngx_http_slidewin_param_t
+    ngx_http_slidewin_redis_conf_params[] = {
 
     { ngx_string("name="),
-      ngx_http_slidewin_redis_name,
+      ngx_http_slidewin_redis_conf_name,
       offsetof(ngx_http_slidewin_redis_conf_t, store.name) },
 
     { ngx_string("timeout="),
-      ngx_http_slidewin_redis_msec,
+      ngx_http_slidewin_redis_conf_msec,
       offsetof(ngx_http_slidewin_redis_conf_t, redis.timeout) },
 
     { ngx_string("connect_timeout="),
-      ngx_http_slidewin_redis_msec,
+      ngx_http_slidewin_redis_conf_msec,
       offsetof(ngx_http_slidewin_redis_conf_t, redis.access.connect_timeout) },
 
     { ngx_string("password_file="),
-      ngx_http_slidewin_redis_password_file,
+      ngx_http_slidewin_redis_conf_password_file,
       offsetof(ngx_http_slidewin_redis_conf_t, redis.access.password) },
 
     { ngx_string("prefix="),
-      ngx_http_slidewin_redis_prefix,
+      ngx_http_slidewin_redis_conf_prefix,
       offsetof(ngx_http_slidewin_redis_conf_t, redis.prefix) },
 
     { ngx_string("ssl_ca="),
-      ngx_http_slidewin_redis_ssl_file,
+      ngx_http_slidewin_redis_conf_str,
       offsetof(ngx_http_slidewin_redis_conf_t, redis.tls.ca) },
 
     { ngx_string("ssl_cert="),
-      ngx_http_slidewin_redis_ssl_file,
+      ngx_http_slidewin_redis_conf_str,
       offsetof(ngx_http_slidewin_redis_conf_t, redis.tls.cert) },
 
     { ngx_string("ssl_key="),
-      ngx_http_slidewin_redis_ssl_file,
+      ngx_http_slidewin_redis_conf_str,
       offsetof(ngx_http_slidewin_redis_conf_t, redis.tls.key) },
 
     { ngx_string("ssl_name="),
-      ngx_http_slidewin_redis_ssl_name,
+      ngx_http_slidewin_redis_conf_ssl_name,
       offsetof(ngx_http_slidewin_redis_conf_t, redis.tls.name) },
 
     { ngx_string("ssl_verify="),
-      ngx_http_slidewin_redis_ssl_verify,
+      ngx_http_slidewin_redis_conf_ssl_verify,
       offsetof(ngx_http_slidewin_redis_conf_t, redis.tls.unverified) },
 
     { ngx_string("sentinel_user="),
-      ngx_http_slidewin_redis_sentinel_user,
+      ngx_http_slidewin_redis_conf_sentinel_user,
       offsetof(ngx_http_slidewin_redis_conf_t, redis.sentinel) },
 
     { ngx_string("sentinel_password_file="),
-      ngx_http_slidewin_redis_sentinel_password_file,
+      ngx_http_slidewin_redis_conf_sentinel_password_file,
       offsetof(ngx_http_slidewin_redis_conf_t, redis.sentinel) },
 
     { ngx_null_string, NULL, 0 }
 };
 
 
-static ngx_str_t  ngx_http_slidewin_redis_scripts[] = {
+static ngx_str_t  ngx_http_slidewin_redis_conf_scripts[] = {
     ngx_string(NGX_HTTP_SLIDEWIN_LUA_TAKE),
     ngx_string(NGX_HTTP_SLIDEWIN_LUA_TAKE_PAIR),
     ngx_string(NGX_HTTP_SLIDEWIN_LUA_TAKE_LOG),
@@ -160,45 +161,46 @@ ngx_http_slidewin_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd,
     redis->access.handshake = ngx_http_slidewin_redis_handshake;
     redis->access.reply_elements = NGX_HTTP_SLIDEWIN_REDIS_REPLY_ELEMENTS;
 
-    rv = ngx_http_slidewin_redis_url(cf, &value[1], redis);
+    rv = ngx_http_slidewin_redis_conf_url(cf, &value[1], redis);
     if (rv != NGX_CONF_OK) {
         return rv;
     }
 
-    rv = ngx_http_slidewin_params_set(cf, 2, ngx_http_slidewin_redis_params,
+    rv = ngx_http_slidewin_params_set(cf, 2,
+                                      ngx_http_slidewin_redis_conf_params,
                                       rcf);
     if (rv != NGX_CONF_OK) {
         return rv;
     }
 
-    rv = ngx_http_slidewin_redis_check(cf, redis);
+    rv = ngx_http_slidewin_redis_conf_check(cf, redis);
     if (rv != NGX_CONF_OK) {
         return rv;
     }
 
-    rcf->store.origin = ngx_http_slidewin_redis_origin(&value[1],
-                                                       &redis->prefix);
+    rcf->store.origin = ngx_http_slidewin_redis_conf_origin(&value[1],
+                                                            &redis->prefix);
 
-    ngx_http_slidewin_redis_set_scripts(redis);
+    ngx_http_slidewin_redis_conf_set_scripts(redis);
 
     return ngx_http_slidewin_conf_add_store(cf, &rcf->store);
 }
 
 
 static char *
-ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
+ngx_http_slidewin_redis_conf_url(ngx_conf_t *cf, ngx_str_t *value,
     ngx_http_slidewin_redis_t *redis)
 {
     sw_url_t                           url;
-    ngx_str_t                         *shown;
+    ngx_str_t                         *masked;
     const char                        *error;
     ngx_http_slidewin_redis_access_t  *access;
 
     error = sw_url_parse(&url, (char *) value->data, value->len);
 
     if (error) {
-        shown = ngx_http_slidewin_param_shown(cf, value);
-        if (shown == NULL) {
+        masked = ngx_http_slidewin_param_masked(cf, value);
+        if (masked == NULL) {
             return NGX_CONF_ERROR;
         }
 
@@ -208,7 +210,7 @@ ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
                            "redis[s]-sentinel://[user[:password]@]host[:port]"
                            "[,...]/master[/database], "
                            "redis[s]-cluster://[user[:password]@]host[:port]"
-                           "[,...] or unix:/path[?db=database]", error, shown);
+                           "[,...] or unix:/path[?db=database]", error, masked);
         return NGX_CONF_ERROR;
     }
 
@@ -217,11 +219,12 @@ ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
     access->database = url.database;
     access->tls = url.tls ? &redis->tls : NULL;
 
-    if (ngx_http_slidewin_redis_copy(cf, &access->user, url.user.data,
-                                     url.user.len)
+    if (ngx_http_slidewin_redis_conf_copy(cf, &access->user, url.user.data,
+                                          url.user.len)
         != NGX_OK
-        || ngx_http_slidewin_redis_copy(cf, &access->password,
-                                        url.password.data, url.password.len)
+        || ngx_http_slidewin_redis_conf_copy(cf, &access->password,
+                                             url.password.data,
+                                             url.password.len)
            != NGX_OK)
     {
         return NGX_CONF_ERROR;
@@ -255,8 +258,8 @@ ngx_http_slidewin_redis_url(ngx_conf_t *cf, ngx_str_t *value,
 
 
 static char *
-ngx_http_slidewin_redis_name(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
-    void *conf)
+ngx_http_slidewin_redis_conf_name(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
 {
     ngx_str_t  *name = conf;
 
@@ -277,8 +280,8 @@ ngx_http_slidewin_redis_name(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
 /* the message has the parameter's name, which is the argument up to the "=" */
 
 static char *
-ngx_http_slidewin_redis_msec(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
-    void *conf)
+ngx_http_slidewin_redis_conf_msec(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
 {
     ngx_msec_t  *msec = conf;
 
@@ -304,7 +307,7 @@ ngx_http_slidewin_redis_msec(ngx_conf_t *cf, ngx_str_t *arg, ngx_str_t *value,
 /* the password is the first line of the file */
 
 static char *
-ngx_http_slidewin_redis_password_file(ngx_conf_t *cf, ngx_str_t *arg,
+ngx_http_slidewin_redis_conf_password_file(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf)
 {
     ngx_str_t  *password = conf;
@@ -353,7 +356,7 @@ ngx_http_slidewin_redis_password_file(ngx_conf_t *cf, ngx_str_t *arg,
         return NGX_CONF_ERROR;
     }
 
-    rc = ngx_http_slidewin_redis_copy(cf, password, (char *) buf, n);
+    rc = ngx_http_slidewin_redis_conf_copy(cf, password, (char *) buf, n);
 
     ngx_explicit_memzero(buf, sizeof(buf));
 
@@ -364,7 +367,7 @@ ngx_http_slidewin_redis_password_file(ngx_conf_t *cf, ngx_str_t *arg,
 /* a brace in a prefix would be taken for the hash tag of a key */
 
 static char *
-ngx_http_slidewin_redis_prefix(ngx_conf_t *cf, ngx_str_t *arg,
+ngx_http_slidewin_redis_conf_prefix(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf)
 {
     ngx_str_t  *prefix = conf;
@@ -395,19 +398,19 @@ ngx_http_slidewin_redis_prefix(ngx_conf_t *cf, ngx_str_t *arg,
 
 
 static char *
-ngx_http_slidewin_redis_ssl_file(ngx_conf_t *cf, ngx_str_t *arg,
+ngx_http_slidewin_redis_conf_str(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf)
 {
-    ngx_str_t  *file = conf;
+    ngx_str_t  *str = conf;
 
-    *file = *value;
+    *str = *value;
 
     return NGX_CONF_OK;
 }
 
 
 static char *
-ngx_http_slidewin_redis_ssl_name(ngx_conf_t *cf, ngx_str_t *arg,
+ngx_http_slidewin_redis_conf_ssl_name(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf)
 {
     ngx_str_t  *name = conf;
@@ -426,7 +429,7 @@ ngx_http_slidewin_redis_ssl_name(ngx_conf_t *cf, ngx_str_t *arg,
 
 
 static char *
-ngx_http_slidewin_redis_ssl_verify(ngx_conf_t *cf, ngx_str_t *arg,
+ngx_http_slidewin_redis_conf_ssl_verify(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf)
 {
     ngx_uint_t  *unverified = conf;
@@ -446,14 +449,14 @@ ngx_http_slidewin_redis_ssl_verify(ngx_conf_t *cf, ngx_str_t *arg,
 
 
 static char *
-ngx_http_slidewin_redis_sentinel_user(ngx_conf_t *cf, ngx_str_t *arg,
+ngx_http_slidewin_redis_conf_sentinel_user(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf)
 {
     ngx_http_slidewin_redis_sentinel_t  **sentinel = conf;
 
     char  *rv;
 
-    rv = ngx_http_slidewin_redis_sentinel_check(cf, arg, *sentinel);
+    rv = ngx_http_slidewin_redis_conf_sentinel_check(cf, arg, *sentinel);
     if (rv != NGX_CONF_OK) {
         return rv;
     }
@@ -472,25 +475,25 @@ ngx_http_slidewin_redis_sentinel_user(ngx_conf_t *cf, ngx_str_t *arg,
 
 
 static char *
-ngx_http_slidewin_redis_sentinel_password_file(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_str_t *value, void *conf)
+ngx_http_slidewin_redis_conf_sentinel_password_file(ngx_conf_t *cf,
+    ngx_str_t *arg, ngx_str_t *value, void *conf)
 {
     ngx_http_slidewin_redis_sentinel_t  **sentinel = conf;
 
     char  *rv;
 
-    rv = ngx_http_slidewin_redis_sentinel_check(cf, arg, *sentinel);
+    rv = ngx_http_slidewin_redis_conf_sentinel_check(cf, arg, *sentinel);
     if (rv != NGX_CONF_OK) {
         return rv;
     }
 
-    return ngx_http_slidewin_redis_password_file(cf, arg, value,
-                                                 &(*sentinel)->password);
+    return ngx_http_slidewin_redis_conf_password_file(cf, arg, value,
+                                                      &(*sentinel)->password);
 }
 
 
 static char *
-ngx_http_slidewin_redis_sentinel_check(ngx_conf_t *cf, ngx_str_t *arg,
+ngx_http_slidewin_redis_conf_sentinel_check(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_http_slidewin_redis_sentinel_t *sentinel)
 {
     if (sentinel == NULL) {
@@ -508,7 +511,8 @@ ngx_http_slidewin_redis_sentinel_check(ngx_conf_t *cf, ngx_str_t *arg,
 /* parameters that depend on each other, or on the URL */
 
 static char *
-ngx_http_slidewin_redis_check(ngx_conf_t *cf, ngx_http_slidewin_redis_t *redis)
+ngx_http_slidewin_redis_conf_check(ngx_conf_t *cf,
+    ngx_http_slidewin_redis_t *redis)
 {
     char                                *rv;
     ngx_http_slidewin_redis_sentinel_t  *sentinel;
@@ -520,7 +524,7 @@ ngx_http_slidewin_redis_check(ngx_conf_t *cf, ngx_http_slidewin_redis_t *redis)
         return NGX_CONF_ERROR;
     }
 
-    rv = ngx_http_slidewin_redis_check_ssl(cf, redis);
+    rv = ngx_http_slidewin_redis_conf_check_ssl(cf, redis);
     if (rv != NGX_CONF_OK) {
         return rv;
     }
@@ -539,7 +543,7 @@ ngx_http_slidewin_redis_check(ngx_conf_t *cf, ngx_http_slidewin_redis_t *redis)
 
 
 static char *
-ngx_http_slidewin_redis_check_ssl(ngx_conf_t *cf,
+ngx_http_slidewin_redis_conf_check_ssl(ngx_conf_t *cf,
     ngx_http_slidewin_redis_t *redis)
 {
     ngx_str_t                      *value;
@@ -578,17 +582,17 @@ ngx_http_slidewin_redis_check_ssl(ngx_conf_t *cf,
 
 
 static void
-ngx_http_slidewin_redis_set_scripts(ngx_http_slidewin_redis_t *redis)
+ngx_http_slidewin_redis_conf_set_scripts(ngx_http_slidewin_redis_t *redis)
 {
     u_char       digest[SW_KEY_DIGEST], *p;
     ngx_str_t   *script;
     ngx_uint_t   i;
 
-    redis->access.scripts = ngx_http_slidewin_redis_scripts;
+    redis->access.scripts = ngx_http_slidewin_redis_conf_scripts;
     redis->access.nscripts = NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS;
 
     for (i = 0; i < NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS; i++) {
-        script = &ngx_http_slidewin_redis_scripts[i];
+        script = &ngx_http_slidewin_redis_conf_scripts[i];
 
         ngx_http_slidewin_digest(digest, script->data, script->len);
 
@@ -604,7 +608,7 @@ ngx_http_slidewin_redis_set_scripts(ngx_http_slidewin_redis_t *redis)
 /* a lease of another server, or of another prefix, is worth nothing here */
 
 static uint16_t
-ngx_http_slidewin_redis_origin(ngx_str_t *url, ngx_str_t *prefix)
+ngx_http_slidewin_redis_conf_origin(ngx_str_t *url, ngx_str_t *prefix)
 {
     uint32_t  hash;
 
@@ -620,8 +624,8 @@ ngx_http_slidewin_redis_origin(ngx_str_t *url, ngx_str_t *prefix)
 /* hiredis wants terminated strings */
 
 static ngx_int_t
-ngx_http_slidewin_redis_copy(ngx_conf_t *cf, ngx_str_t *dst, const char *data,
-    size_t len)
+ngx_http_slidewin_redis_conf_copy(ngx_conf_t *cf, ngx_str_t *dst,
+    const char *data, size_t len)
 {
     dst->data = ngx_pnalloc(cf->pool, len + 1);
     if (dst->data == NULL) {

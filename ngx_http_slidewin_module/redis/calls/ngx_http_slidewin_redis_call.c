@@ -13,7 +13,7 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_CALL_SPARE  1024
 
 
-static ngx_uint_t *ngx_http_slidewin_redis_call_inflight(
+static ngx_uint_t *ngx_http_slidewin_redis_call_counter(
     ngx_http_slidewin_redis_call_t *rcall);
 static void ngx_http_slidewin_redis_call_event(ngx_event_t *ev);
 static void ngx_http_slidewin_redis_call_clear_deadline(
@@ -102,7 +102,7 @@ ngx_http_slidewin_redis_calls_free_spare(void)
 void
 ngx_http_slidewin_redis_call_begin(ngx_http_slidewin_redis_call_t *rcall)
 {
-    *ngx_http_slidewin_redis_call_inflight(rcall) += 1;
+    *ngx_http_slidewin_redis_call_counter(rcall) += 1;
     rcall->redis->checks += !rcall->change;
 
     rcall->call->pending = rcall;
@@ -113,14 +113,14 @@ void
 ngx_http_slidewin_redis_call_set_node(ngx_http_slidewin_redis_call_t *rcall,
     ngx_http_slidewin_redis_node_t *node)
 {
-    *ngx_http_slidewin_redis_call_inflight(rcall) -= 1;
+    *ngx_http_slidewin_redis_call_counter(rcall) -= 1;
     rcall->node = node;
-    *ngx_http_slidewin_redis_call_inflight(rcall) += 1;
+    *ngx_http_slidewin_redis_call_counter(rcall) += 1;
 }
 
 
 static ngx_uint_t *
-ngx_http_slidewin_redis_call_inflight(ngx_http_slidewin_redis_call_t *rcall)
+ngx_http_slidewin_redis_call_counter(ngx_http_slidewin_redis_call_t *rcall)
 {
     ngx_http_slidewin_redis_node_t     *node;
     ngx_http_slidewin_redis_cluster_t  *cluster;
@@ -155,7 +155,7 @@ void
 ngx_http_slidewin_redis_call_end(ngx_http_slidewin_redis_call_t *rcall,
     ngx_int_t rc)
 {
-    *ngx_http_slidewin_redis_call_inflight(rcall) -= 1;
+    *ngx_http_slidewin_redis_call_counter(rcall) -= 1;
     rcall->redis->checks -= !rcall->change;
 
     rcall->follows = 0;

@@ -31,31 +31,32 @@ typedef struct {
 } ngx_http_slidewin_redis_command_t;
 
 
-static ngx_http_slidewin_redis_script_e ngx_http_slidewin_redis_script(
+static ngx_http_slidewin_redis_script_e ngx_http_slidewin_redis_command_script(
     ngx_http_slidewin_redis_verb_e verb, ngx_http_slidewin_call_t *call);
 static void ngx_http_slidewin_redis_command_begin(
     ngx_http_slidewin_redis_command_t *cmd, ngx_uint_t argc);
 static u_char *ngx_http_slidewin_redis_command_length(u_char *p, u_char what,
     size_t n);
 static u_char *ngx_http_slidewin_redis_command_number(u_char *p, size_t n);
-static void ngx_http_slidewin_redis_arg(
+static void ngx_http_slidewin_redis_command_arg(
     ngx_http_slidewin_redis_command_t *cmd, const void *arg, size_t len);
-static void ngx_http_slidewin_redis_arg_evalsha(
+static void ngx_http_slidewin_redis_command_arg_evalsha(
     ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_redis_t *redis,
     ngx_http_slidewin_redis_script_e script);
-static void ngx_http_slidewin_redis_arg_count(
+static void ngx_http_slidewin_redis_command_arg_count(
     ngx_http_slidewin_redis_command_t *cmd, ngx_uint_t n);
-static void ngx_http_slidewin_redis_arg_keys(
+static void ngx_http_slidewin_redis_command_arg_keys(
     ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_redis_t *redis,
     ngx_http_slidewin_call_t *call);
-static void ngx_http_slidewin_redis_arg_take(
+static void ngx_http_slidewin_redis_command_arg_take(
     ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_call_t *call,
     ngx_uint_t times, int64_t number, int64_t now);
-static void ngx_http_slidewin_redis_arg_give_back(
+static void ngx_http_slidewin_redis_command_arg_give_back(
     ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_call_t *call,
     int64_t number, int64_t now);
-static size_t ngx_http_slidewin_redis_key(char *text,
+static size_t ngx_http_slidewin_redis_command_key(char *text,
     ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_claim_t *claim);
+
 
 ngx_int_t
 ngx_http_slidewin_redis_command(ngx_http_slidewin_redis_call_t *rcall,
@@ -70,32 +71,32 @@ ngx_http_slidewin_redis_command(ngx_http_slidewin_redis_call_t *rcall,
 
     if (rcall->verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_RESET) {
         ngx_http_slidewin_redis_command_begin(&cmd, 1 + call->n);
-        ngx_http_slidewin_redis_arg(&cmd, "DEL", 3);
-        ngx_http_slidewin_redis_arg_keys(&cmd, redis, call);
+        ngx_http_slidewin_redis_command_arg(&cmd, "DEL", 3);
+        ngx_http_slidewin_redis_command_arg_keys(&cmd, redis, call);
 
     } else {
-        script = ngx_http_slidewin_redis_script(rcall->verb, call);
+        script = ngx_http_slidewin_redis_command_script(rcall->verb, call);
 
         ngx_http_slidewin_redis_command_begin(&cmd, 3 + call->n + 1);
 
         if (rcall->retried) {
             lua = &redis->access.scripts[script];
-            ngx_http_slidewin_redis_arg(&cmd, "EVAL", 4);
-            ngx_http_slidewin_redis_arg(&cmd, lua->data, lua->len);
+            ngx_http_slidewin_redis_command_arg(&cmd, "EVAL", 4);
+            ngx_http_slidewin_redis_command_arg(&cmd, lua->data, lua->len);
 
         } else {
-            ngx_http_slidewin_redis_arg_evalsha(&cmd, redis, script);
+            ngx_http_slidewin_redis_command_arg_evalsha(&cmd, redis, script);
         }
 
-        ngx_http_slidewin_redis_arg_count(&cmd, call->n);
-        ngx_http_slidewin_redis_arg_keys(&cmd, redis, call);
+        ngx_http_slidewin_redis_command_arg_count(&cmd, call->n);
+        ngx_http_slidewin_redis_command_arg_keys(&cmd, redis, call);
 
         if (script == NGX_HTTP_SLIDEWIN_REDIS_GIVE_BACK) {
-            ngx_http_slidewin_redis_arg_give_back(&cmd, call, rcall->number,
-                                                  now);
+            ngx_http_slidewin_redis_command_arg_give_back(&cmd, call,
+                                                          rcall->number, now);
         } else {
-            ngx_http_slidewin_redis_arg_take(&cmd, call, rcall->times,
-                                             rcall->number, now);
+            ngx_http_slidewin_redis_command_arg_take(&cmd, call, rcall->times,
+                                                     rcall->number, now);
         }
     }
 
@@ -107,7 +108,7 @@ ngx_http_slidewin_redis_command(ngx_http_slidewin_redis_call_t *rcall,
 
 
 static ngx_http_slidewin_redis_script_e
-ngx_http_slidewin_redis_script(ngx_http_slidewin_redis_verb_e verb,
+ngx_http_slidewin_redis_command_script(ngx_http_slidewin_redis_verb_e verb,
     ngx_http_slidewin_call_t *call)
 {
     if (verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_GIVE_BACK) {
@@ -148,7 +149,7 @@ ngx_http_slidewin_redis_command_begin(ngx_http_slidewin_redis_command_t *cmd,
 
 
 static void
-ngx_http_slidewin_redis_arg(ngx_http_slidewin_redis_command_t *cmd,
+ngx_http_slidewin_redis_command_arg(ngx_http_slidewin_redis_command_t *cmd,
     const void *arg, size_t len)
 {
     u_char  *p;
@@ -202,8 +203,9 @@ ngx_http_slidewin_redis_command_number(u_char *p, size_t n)
 
 
 static void
-ngx_http_slidewin_redis_arg_evalsha(ngx_http_slidewin_redis_command_t *cmd,
-    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_redis_script_e script)
+ngx_http_slidewin_redis_command_arg_evalsha(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_redis_t *redis,
+    ngx_http_slidewin_redis_script_e script)
 {
     cmd->pos = ngx_cpymem(cmd->pos, redis->evalsha[script],
                           NGX_HTTP_SLIDEWIN_REDIS_EVALSHA_LEN);
@@ -211,33 +213,35 @@ ngx_http_slidewin_redis_arg_evalsha(ngx_http_slidewin_redis_command_t *cmd,
 
 
 static void
-ngx_http_slidewin_redis_arg_count(ngx_http_slidewin_redis_command_t *cmd,
-    ngx_uint_t n)
+ngx_http_slidewin_redis_command_arg_count(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_uint_t n)
 {
     u_char  text[NGX_SIZE_T_LEN];
 
-    ngx_http_slidewin_redis_arg(cmd, text,
+    ngx_http_slidewin_redis_command_arg(cmd, text,
                   ngx_http_slidewin_redis_command_number(text, n) - text);
 }
 
 
 static void
-ngx_http_slidewin_redis_arg_keys(ngx_http_slidewin_redis_command_t *cmd,
+ngx_http_slidewin_redis_command_arg_keys(ngx_http_slidewin_redis_command_t *cmd,
     ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_call_t *call)
 {
     char        text[NGX_HTTP_SLIDEWIN_REDIS_KEY];
+    size_t      len;
     ngx_uint_t  i;
 
     for (i = 0; i < call->n; i++) {
-        ngx_http_slidewin_redis_arg(cmd, text,
-                  ngx_http_slidewin_redis_key(text, redis, call->claims[i]));
+        len = ngx_http_slidewin_redis_command_key(text, redis,
+                                                  call->claims[i]);
+        ngx_http_slidewin_redis_command_arg(cmd, text, len);
     }
 }
 
 
 static size_t
-ngx_http_slidewin_redis_key(char *text, ngx_http_slidewin_redis_t *redis,
-    ngx_http_slidewin_claim_t *claim)
+ngx_http_slidewin_redis_command_key(char *text,
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_claim_t *claim)
 {
     return sw_key_redis(text, (char *) redis->prefix.data, redis->prefix.len,
                         claim->key.data, claim->key.len,
@@ -247,17 +251,20 @@ ngx_http_slidewin_redis_key(char *text, ngx_http_slidewin_redis_t *redis,
 
 
 ngx_uint_t
-ngx_http_slidewin_redis_slot(ngx_http_slidewin_redis_t *redis,
+ngx_http_slidewin_redis_command_slot(ngx_http_slidewin_redis_t *redis,
     ngx_http_slidewin_claim_t *claim)
 {
-    char  text[NGX_HTTP_SLIDEWIN_REDIS_KEY];
+    char    text[NGX_HTTP_SLIDEWIN_REDIS_KEY];
+    size_t  len;
 
-    return sw_slot(text, ngx_http_slidewin_redis_key(text, redis, claim));
+    len = ngx_http_slidewin_redis_command_key(text, redis, claim);
+
+    return sw_slot(text, len);
 }
 
 
 static void
-ngx_http_slidewin_redis_arg_take(ngx_http_slidewin_redis_command_t *cmd,
+ngx_http_slidewin_redis_command_arg_take(ngx_http_slidewin_redis_command_t *cmd,
     ngx_http_slidewin_call_t *call, ngx_uint_t times, int64_t number,
     int64_t now)
 {
@@ -280,13 +287,14 @@ ngx_http_slidewin_redis_arg_take(ngx_http_slidewin_redis_command_t *cmd,
         p = sw_proto_put(p, claim->prefetch);
     }
 
-    ngx_http_slidewin_redis_arg(cmd, numbers, p - numbers);
+    ngx_http_slidewin_redis_command_arg(cmd, numbers, p - numbers);
 }
 
 
 static void
-ngx_http_slidewin_redis_arg_give_back(ngx_http_slidewin_redis_command_t *cmd,
-    ngx_http_slidewin_call_t *call, int64_t number, int64_t now)
+ngx_http_slidewin_redis_command_arg_give_back(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_call_t *call,
+    int64_t number, int64_t now)
 {
     char                       *p;
     char                        numbers[SW_PROTO_GIVE_BACK
@@ -305,5 +313,5 @@ ngx_http_slidewin_redis_arg_give_back(ngx_http_slidewin_redis_command_t *cmd,
         p = sw_proto_put(p, claim->verdict.stamp);
     }
 
-    ngx_http_slidewin_redis_arg(cmd, numbers, p - numbers);
+    ngx_http_slidewin_redis_command_arg(cmd, numbers, p - numbers);
 }

@@ -21,8 +21,8 @@ ngx_int_t ngx_http_slidewin_redis_command(
     int64_t now, ngx_str_t *text);
 
 /* of the claim's key in a cluster */
-ngx_uint_t ngx_http_slidewin_redis_slot(ngx_http_slidewin_redis_t *redis,
-    ngx_http_slidewin_claim_t *claim);
+ngx_uint_t ngx_http_slidewin_redis_command_slot(
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_claim_t *claim);
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_REDIS_COMMAND_H_INCLUDED_ */

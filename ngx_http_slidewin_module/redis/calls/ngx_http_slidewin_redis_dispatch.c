@@ -25,7 +25,7 @@ static void ngx_http_slidewin_redis_dispatch_slots_known(
 static void ngx_http_slidewin_redis_dispatch_slots_failed(
     ngx_http_slidewin_redis_cluster_t *cluster);
 static void ngx_http_slidewin_redis_dispatch_fail_queue(ngx_queue_t *waiting);
-static ngx_uint_t ngx_http_slidewin_redis_dispatch_usable(
+static ngx_uint_t ngx_http_slidewin_redis_dispatch_may_still_send(
     ngx_http_slidewin_redis_call_t *rcall);
 static ngx_int_t ngx_http_slidewin_redis_dispatch_send(
     ngx_http_slidewin_redis_call_t *rcall);
@@ -48,7 +48,7 @@ static ngx_int_t ngx_http_slidewin_redis_dispatch_move(
     ngx_http_slidewin_redis_node_t *node);
 static void ngx_http_slidewin_redis_dispatch_finish(
     ngx_http_slidewin_redis_call_t *rcall, ngx_int_t rc);
-static void ngx_http_slidewin_redis_dispatch_replace(
+static void ngx_http_slidewin_redis_dispatch_promote_follower(
     ngx_http_slidewin_redis_call_t *rcall);
 
 
@@ -83,7 +83,8 @@ ngx_http_slidewin_redis_dispatch_may_send(ngx_http_slidewin_redis_t *redis,
 /* whether a check that was let in and did not go yet may go now */
 
 static ngx_uint_t
-ngx_http_slidewin_redis_dispatch_usable(ngx_http_slidewin_redis_call_t *rcall)
+ngx_http_slidewin_redis_dispatch_may_still_send(
+    ngx_http_slidewin_redis_call_t *rcall)
 {
     return rcall->node ? ngx_http_slidewin_redis_node_usable(rcall->node)
                        : !rcall->redis->cluster->wait_failed;
@@ -115,7 +116,7 @@ ngx_http_slidewin_redis_dispatch_submit(ngx_http_slidewin_redis_call_t *rcall)
         return NGX_OK;
     }
 
-    if (!ngx_http_slidewin_redis_conn_open(&node->conn)) {
+    if (!ngx_http_slidewin_redis_conn_can_send(&node->conn)) {
         ngx_log_debug2(NGX_LOG_DEBUG_HTTP,
                        ngx_http_slidewin_redis_call_log(rcall), 0,
                        "slidewin redis wait: call %L for a connection to %V",
@@ -380,7 +381,7 @@ ngx_http_slidewin_redis_dispatch_redirect(
 {
     ngx_queue_t  left;
 
-    static const char  circles[] = "it was one redirect too many";
+    static const char  too_many[] = "it was one redirect too many";
 
     ngx_queue_init(&left);
 
@@ -396,7 +397,7 @@ ngx_http_slidewin_redis_dispatch_redirect(
 
     } else if (rcall->redirects++ == NGX_HTTP_SLIDEWIN_REDIS_REDIRECTS_MAX) {
         ngx_http_slidewin_redis_node_log_error(rcall->node, "does not decide",
-                                               circles, sizeof(circles) - 1);
+                                               too_many, sizeof(too_many) - 1);
         return NGX_ERROR;
     }
 
@@ -474,7 +475,7 @@ ngx_http_slidewin_redis_dispatch_finish(ngx_http_slidewin_redis_call_t *rcall,
         ngx_http_slidewin_redis_calls_end(&followers, rc);
 
     } else {
-        ngx_http_slidewin_redis_dispatch_next(&followers);
+        ngx_http_slidewin_redis_dispatch_followers(&followers);
     }
 }
 
@@ -482,7 +483,7 @@ ngx_http_slidewin_redis_dispatch_finish(ngx_http_slidewin_redis_call_t *rcall,
 /* a node that has failed meanwhile is not asked, as for any new check */
 
 void
-ngx_http_slidewin_redis_dispatch_next(ngx_queue_t *followers)
+ngx_http_slidewin_redis_dispatch_followers(ngx_queue_t *followers)
 {
     ngx_queue_t                     *q;
     ngx_http_slidewin_redis_call_t  *rcall;
@@ -494,7 +495,7 @@ ngx_http_slidewin_redis_dispatch_next(ngx_queue_t *followers)
     q = ngx_queue_head(followers);
     rcall = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
 
-    if (!ngx_http_slidewin_redis_dispatch_usable(rcall)) {
+    if (!ngx_http_slidewin_redis_dispatch_may_still_send(rcall)) {
         ngx_http_slidewin_redis_calls_end(followers, NGX_ERROR);
         return;
     }
@@ -522,7 +523,7 @@ ngx_http_slidewin_redis_dispatch_send_waiting(
     ngx_http_slidewin_redis_call_t  *rcall;
 
     while (!ngx_queue_empty(&node->waiting)
-           && ngx_http_slidewin_redis_conn_open(&node->conn))
+           && ngx_http_slidewin_redis_conn_can_send(&node->conn))
     {
         q = ngx_queue_head(&node->waiting);
         rcall = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
@@ -618,9 +619,9 @@ ngx_http_slidewin_redis_dispatch_fail_unsent(
     ngx_http_slidewin_redis_call_t *rcall)
 {
     if (!ngx_queue_empty(&rcall->followers)
-        && ngx_http_slidewin_redis_dispatch_usable(rcall))
+        && ngx_http_slidewin_redis_dispatch_may_still_send(rcall))
     {
-        ngx_http_slidewin_redis_dispatch_replace(rcall);
+        ngx_http_slidewin_redis_dispatch_promote_follower(rcall);
     }
 
     ngx_queue_remove(&rcall->queue);
@@ -632,7 +633,8 @@ ngx_http_slidewin_redis_dispatch_fail_unsent(
 /* the first follower waits in place of the call that it followed */
 
 static void
-ngx_http_slidewin_redis_dispatch_replace(ngx_http_slidewin_redis_call_t *rcall)
+ngx_http_slidewin_redis_dispatch_promote_follower(
+    ngx_http_slidewin_redis_call_t *rcall)
 {
     ngx_queue_t                     *q;
     ngx_http_slidewin_redis_call_t  *next;

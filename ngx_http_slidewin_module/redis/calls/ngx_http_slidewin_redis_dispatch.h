@@ -43,7 +43,7 @@ void ngx_http_slidewin_redis_dispatch_fail_unsent(
     ngx_http_slidewin_redis_call_t *rcall);
 
 /* the first follower is submitted, and leads the others */
-void ngx_http_slidewin_redis_dispatch_next(ngx_queue_t *followers);
+void ngx_http_slidewin_redis_dispatch_followers(ngx_queue_t *followers);
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_REDIS_DISPATCH_H_INCLUDED_ */

@@ -36,7 +36,7 @@ static ngx_int_t ngx_http_slidewin_redis_reply_error(
 static ngx_int_t ngx_http_slidewin_redis_reply_redirect(
     ngx_http_slidewin_redis_call_t *rcall, redisReply *reply,
     ngx_http_slidewin_redis_node_t **next);
-static void ngx_http_slidewin_redis_reply_odd_key(
+static void ngx_http_slidewin_redis_reply_foreign_key(
     ngx_http_slidewin_redis_call_t *rcall, const char *reason, size_t len);
 
 
@@ -53,7 +53,7 @@ ngx_http_slidewin_redis_reply(ngx_http_slidewin_redis_call_t *rcall,
     ngx_int_t                        rc;
     ngx_http_slidewin_redis_node_t  *node;
 
-    static const char  nonsense[] = "its answer makes no sense";
+    static const char  invalid[] = "its answer makes no sense";
 
     if (reply->type == REDIS_REPLY_ERROR) {
         return ngx_http_slidewin_redis_reply_error(rcall, reply, next);
@@ -75,15 +75,15 @@ ngx_http_slidewin_redis_reply(ngx_http_slidewin_redis_call_t *rcall,
     }
 
     if (rc == NGX_DECLINED) {
-        ngx_http_slidewin_redis_reply_odd_key(rcall, nonsense,
-                                              sizeof(nonsense) - 1);
+        ngx_http_slidewin_redis_reply_foreign_key(rcall, invalid,
+                                                  sizeof(invalid) - 1);
         return NGX_ERROR;
     }
 
     /* replies are out of step: the next ones cannot be trusted either */
 
-    ngx_http_slidewin_redis_node_failure(node, nonsense, sizeof(nonsense) - 1);
-    ngx_http_slidewin_redis_conn_drop(&node->conn, nonsense);
+    ngx_http_slidewin_redis_node_failure(node, invalid, sizeof(invalid) - 1);
+    ngx_http_slidewin_redis_conn_drop(&node->conn, invalid);
 
     return NGX_ERROR;
 }
@@ -341,7 +341,8 @@ ngx_http_slidewin_redis_reply_error(ngx_http_slidewin_redis_call_t *rcall,
     if (ngx_http_slidewin_redis_error_is(reply, "WRONGTYPE")
         || ngx_http_slidewin_redis_error_is(reply, "SLIDEWIN"))
     {
-        ngx_http_slidewin_redis_reply_odd_key(rcall, reply->str, reply->len);
+        ngx_http_slidewin_redis_reply_foreign_key(rcall, reply->str,
+                                                  reply->len);
         return NGX_ERROR;
     }
 
@@ -405,7 +406,7 @@ ngx_http_slidewin_redis_reply_redirect(ngx_http_slidewin_redis_call_t *rcall,
 /* another program has written the key of one client; the server is well */
 
 static void
-ngx_http_slidewin_redis_reply_odd_key(ngx_http_slidewin_redis_call_t *rcall,
+ngx_http_slidewin_redis_reply_foreign_key(ngx_http_slidewin_redis_call_t *rcall,
     const char *reason, size_t len)
 {
     ngx_http_slidewin_redis_node_log_error(rcall->node,

@@ -194,7 +194,7 @@ ngx_http_slidewin_redis_timeout_give_up(ngx_http_slidewin_redis_call_t *rcall)
         return NGX_ERROR;
     }
 
-    if (!ngx_http_slidewin_redis_conn_open(&node->conn)) {
+    if (!ngx_http_slidewin_redis_conn_can_send(&node->conn)) {
         node->conn.failed |= !rcall->redirected;
         ngx_http_slidewin_redis_dispatch_fail_unsent(rcall);
         return NGX_ERROR;
@@ -249,5 +249,5 @@ ngx_http_slidewin_redis_timeout_late(ngx_http_slidewin_redis_call_t *rcall,
     ngx_queue_add(&followers, &rcall->followers);
     ngx_queue_init(&rcall->followers);
 
-    ngx_http_slidewin_redis_dispatch_next(&followers);
+    ngx_http_slidewin_redis_dispatch_followers(&followers);
 }

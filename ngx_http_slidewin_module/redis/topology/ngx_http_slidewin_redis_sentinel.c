@@ -15,11 +15,11 @@ static ngx_uint_t ngx_http_slidewin_redis_sentinel_leave(
 static void ngx_http_slidewin_redis_sentinel_timer(ngx_event_t *ev);
 static void ngx_http_slidewin_redis_sentinel_changed(
     ngx_http_slidewin_redis_sentinel_peer_t *peer);
-static void ngx_http_slidewin_redis_sentinel_promotion(
+static void ngx_http_slidewin_redis_sentinel_on_expected(
     ngx_http_slidewin_redis_sentinel_peer_t *peer,
     const ngx_http_slidewin_redis_master_t *replica);
-static void ngx_http_slidewin_redis_sentinel_promoted(
-    ngx_http_slidewin_redis_promotion_t *p);
+static void ngx_http_slidewin_redis_sentinel_on_promoted(
+    ngx_http_slidewin_redis_sentinel_promotion_t *p);
 
 static void ngx_http_slidewin_redis_sentinel_decide(
     ngx_http_slidewin_redis_sentinel_t *s);
@@ -122,7 +122,7 @@ ngx_http_slidewin_redis_sentinel_changed(
 
 
 static void
-ngx_http_slidewin_redis_sentinel_promotion(
+ngx_http_slidewin_redis_sentinel_on_expected(
     ngx_http_slidewin_redis_sentinel_peer_t *peer,
     const ngx_http_slidewin_redis_master_t *replica)
 {
@@ -130,14 +130,15 @@ ngx_http_slidewin_redis_sentinel_promotion(
 
     s = peer->data;
 
-    ngx_http_slidewin_redis_promotion_expect(&s->promotion, replica,
-                                             &s->endpoint.name, s->dns.clcf);
+    ngx_http_slidewin_redis_sentinel_promotion_expect(&s->promotion, replica,
+                                                      &s->endpoint.name,
+                                                      s->dns.clcf);
 }
 
 
 static void
-ngx_http_slidewin_redis_sentinel_promoted(
-    ngx_http_slidewin_redis_promotion_t *p)
+ngx_http_slidewin_redis_sentinel_on_promoted(
+    ngx_http_slidewin_redis_sentinel_promotion_t *p)
 {
     ngx_http_slidewin_redis_sentinel_decide(p->data);
 }
@@ -241,10 +242,10 @@ ngx_http_slidewin_redis_sentinel_follow(ngx_http_slidewin_redis_sentinel_t *s)
 static ngx_http_slidewin_redis_master_t *
 ngx_http_slidewin_redis_sentinel_choose(ngx_http_slidewin_redis_sentinel_t *s)
 {
-    ngx_int_t                                 rank, best_rank;
-    ngx_uint_t                                i;
-    ngx_http_slidewin_redis_promotion_t      *promotion;
-    ngx_http_slidewin_redis_sentinel_peer_t  *peer, *best;
+    ngx_int_t                                      rank, best_rank;
+    ngx_uint_t                                     i;
+    ngx_http_slidewin_redis_sentinel_promotion_t  *promotion;
+    ngx_http_slidewin_redis_sentinel_peer_t       *peer, *best;
 
     best = NULL;
     best_rank = 0;
@@ -392,10 +393,10 @@ ngx_http_slidewin_redis_sentinel_start(ngx_http_slidewin_redis_sentinel_t *s,
     s->timer.log = ngx_cycle->log;
     s->timer.cancelable = 1;
 
-    s->promotion.changed = ngx_http_slidewin_redis_sentinel_promoted;
+    s->promotion.changed = ngx_http_slidewin_redis_sentinel_on_promoted;
     s->promotion.data = s;
 
-    ngx_http_slidewin_redis_promotion_init(&s->promotion, access);
+    ngx_http_slidewin_redis_sentinel_promotion_init(&s->promotion, access);
 
     /* the loss of one sentinel is logged at "info": others are left */
 
@@ -410,7 +411,7 @@ ngx_http_slidewin_redis_sentinel_start(ngx_http_slidewin_redis_sentinel_t *s,
 
         peer->query = &s->query;
         peer->changed = ngx_http_slidewin_redis_sentinel_changed;
-        peer->promotion = ngx_http_slidewin_redis_sentinel_promotion;
+        peer->promotion = ngx_http_slidewin_redis_sentinel_on_expected;
         peer->data = s;
 
         ngx_http_slidewin_redis_sentinel_peer_start(peer, &s->access);
@@ -427,7 +428,7 @@ ngx_http_slidewin_redis_sentinel_stop(ngx_http_slidewin_redis_sentinel_t *s)
         ngx_http_slidewin_redis_sentinel_peer_stop(&s->peers[i]);
     }
 
-    ngx_http_slidewin_redis_promotion_stop(&s->promotion);
+    ngx_http_slidewin_redis_sentinel_promotion_stop(&s->promotion);
 }
 
 
@@ -436,7 +437,7 @@ ngx_http_slidewin_redis_sentinel_create(ngx_conf_t *cf, const sw_url_t *url)
 {
     u_char                              *p;
     size_t                               len;
-    ngx_str_t                            nowhere, *name;
+    ngx_str_t                            empty, *name;
     ngx_http_slidewin_redis_sentinel_t  *s;
 
     s = ngx_pcalloc(cf->pool, sizeof(ngx_http_slidewin_redis_sentinel_t));
@@ -472,8 +473,8 @@ ngx_http_slidewin_redis_sentinel_create(ngx_conf_t *cf, const sw_url_t *url)
         return NULL;
     }
 
-    ngx_str_set(&nowhere, "");
-    ngx_http_slidewin_redis_dns_set_name(&s->dns, &nowhere, 0);
+    ngx_str_set(&empty, "");
+    ngx_http_slidewin_redis_dns_set_name(&s->dns, &empty, 0);
 
     s->dns.clcf = s->peers->dns.clcf;
 

@@ -17,26 +17,26 @@
 
 
 typedef struct {
-    ngx_http_slidewin_redis_endpoint_t        endpoint; /* the master's */
-    ngx_http_slidewin_redis_sentinel_peer_t  *peers;
-    ngx_uint_t                                npeers;
-    ngx_http_slidewin_redis_sentinel_query_t  query;
-    ngx_str_t                                 user;     /* terminated */
-    ngx_str_t                                 password; /* terminated */
+    ngx_http_slidewin_redis_endpoint_t            endpoint; /* the master's */
+    ngx_http_slidewin_redis_sentinel_peer_t      *peers;
+    ngx_uint_t                                    npeers;
+    ngx_http_slidewin_redis_sentinel_query_t      query;
+    ngx_str_t                                     user;     /* terminated */
+    ngx_str_t                                     password; /* terminated */
 
     /* a worker's */
 
-    ngx_http_slidewin_redis_access_t          access;   /* to a sentinel */
-    ngx_http_slidewin_redis_conn_t           *conn;     /* to the master */
-    ngx_event_t                               timer;    /* to wait for peers */
-    ngx_http_slidewin_redis_master_t          used;     /* by conn */
-    ngx_http_slidewin_redis_master_t          failed;   /* conn, the last */
-    ngx_http_slidewin_redis_dns_t             dns;      /* of used */
-    ngx_http_slidewin_redis_promotion_t       promotion;
+    ngx_http_slidewin_redis_access_t              access;   /* to a sentinel */
+    ngx_http_slidewin_redis_conn_t               *conn;     /* to the master */
+    ngx_event_t                                   timer;    /* for the peers */
+    ngx_http_slidewin_redis_master_t              used;     /* by conn */
+    ngx_http_slidewin_redis_master_t              failed;   /* conn, the last */
+    ngx_http_slidewin_redis_dns_t                 dns;      /* of used */
+    ngx_http_slidewin_redis_sentinel_promotion_t  promotion;
 
-    unsigned                                  waiting:1; /* for a master */
-    unsigned                                  disputed:1; /* no majority */
-    unsigned                                  reported:1; /* none answers */
+    unsigned                                      waiting:1; /* for a master */
+    unsigned                                      disputed:1; /* no majority */
+    unsigned                                      reported:1; /* none answers */
 } ngx_http_slidewin_redis_sentinel_t;
 
 

@@ -10,22 +10,23 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_PROMOTION_MAX  10000
 
 
-static void ngx_http_slidewin_redis_promotion_ready(
+static void ngx_http_slidewin_redis_sentinel_promotion_ready(
     ngx_http_slidewin_redis_conn_t *c);
-static void ngx_http_slidewin_redis_promotion_down(
+static void ngx_http_slidewin_redis_sentinel_promotion_down(
     ngx_http_slidewin_redis_conn_t *c);
-static void ngx_http_slidewin_redis_promotion_end(ngx_event_t *ev);
+static void ngx_http_slidewin_redis_sentinel_promotion_end(ngx_event_t *ev);
 
 
 void
-ngx_http_slidewin_redis_promotion_init(ngx_http_slidewin_redis_promotion_t *p,
+ngx_http_slidewin_redis_sentinel_promotion_init(
+    ngx_http_slidewin_redis_sentinel_promotion_t *p,
     const ngx_http_slidewin_redis_access_t *access)
 {
     p->access = *access;
     p->access.nscripts = 0;
     p->access.quiet_losses = NGX_MAX_UINT32_VALUE;
 
-    p->timer.handler = ngx_http_slidewin_redis_promotion_end;
+    p->timer.handler = ngx_http_slidewin_redis_sentinel_promotion_end;
     p->timer.data = p;
     p->timer.log = ngx_cycle->log;
     p->timer.cancelable = 1;
@@ -35,8 +36,8 @@ ngx_http_slidewin_redis_promotion_init(ngx_http_slidewin_redis_promotion_t *p,
 /* the connection is lost at once, and made again, until ROLE says master */
 
 void
-ngx_http_slidewin_redis_promotion_expect(
-    ngx_http_slidewin_redis_promotion_t *p,
+ngx_http_slidewin_redis_sentinel_promotion_expect(
+    ngx_http_slidewin_redis_sentinel_promotion_t *p,
     const ngx_http_slidewin_redis_master_t *replica, ngx_str_t *name,
     ngx_http_core_loc_conf_t *clcf)
 {
@@ -65,8 +66,8 @@ ngx_http_slidewin_redis_promotion_expect(
 
     p->conn.endpoint = &p->dns.endpoint;
     p->conn.access = &p->access;
-    p->conn.ready = ngx_http_slidewin_redis_promotion_ready;
-    p->conn.down = ngx_http_slidewin_redis_promotion_down;
+    p->conn.ready = ngx_http_slidewin_redis_sentinel_promotion_ready;
+    p->conn.down = ngx_http_slidewin_redis_sentinel_promotion_down;
     p->conn.data = p;
 
     ngx_add_timer(&p->timer, NGX_HTTP_SLIDEWIN_REDIS_PROMOTION_MAX);
@@ -76,9 +77,10 @@ ngx_http_slidewin_redis_promotion_expect(
 
 
 static void
-ngx_http_slidewin_redis_promotion_ready(ngx_http_slidewin_redis_conn_t *c)
+ngx_http_slidewin_redis_sentinel_promotion_ready(
+    ngx_http_slidewin_redis_conn_t *c)
 {
-    ngx_http_slidewin_redis_promotion_t  *p;
+    ngx_http_slidewin_redis_sentinel_promotion_t  *p;
 
     p = c->data;
 
@@ -99,16 +101,17 @@ ngx_http_slidewin_redis_promotion_ready(ngx_http_slidewin_redis_conn_t *c)
 
 
 static void
-ngx_http_slidewin_redis_promotion_down(ngx_http_slidewin_redis_conn_t *c)
+ngx_http_slidewin_redis_sentinel_promotion_down(
+    ngx_http_slidewin_redis_conn_t *c)
 {
     /* void */
 }
 
 
 static void
-ngx_http_slidewin_redis_promotion_end(ngx_event_t *ev)
+ngx_http_slidewin_redis_sentinel_promotion_end(ngx_event_t *ev)
 {
-    ngx_http_slidewin_redis_promotion_t  *p;
+    ngx_http_slidewin_redis_sentinel_promotion_t  *p;
 
     p = ev->data;
 
@@ -118,10 +121,11 @@ ngx_http_slidewin_redis_promotion_end(ngx_event_t *ev)
 
 
 void
-ngx_http_slidewin_redis_promotion_stop(ngx_http_slidewin_redis_promotion_t *p)
+ngx_http_slidewin_redis_sentinel_promotion_stop(
+    ngx_http_slidewin_redis_sentinel_promotion_t *p)
 {
     if (p->timer.timer_set) {
         ngx_del_timer(&p->timer);
-        ngx_http_slidewin_redis_promotion_end(&p->timer);
+        ngx_http_slidewin_redis_sentinel_promotion_end(&p->timer);
     }
 }

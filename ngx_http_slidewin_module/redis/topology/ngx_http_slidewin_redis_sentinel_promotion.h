@@ -16,11 +16,11 @@
 #include "ngx_http_slidewin_redis_sentinel_proto.h"
 
 
-typedef struct ngx_http_slidewin_redis_promotion_s
-    ngx_http_slidewin_redis_promotion_t;
+typedef struct ngx_http_slidewin_redis_sentinel_promotion_s
+    ngx_http_slidewin_redis_sentinel_promotion_t;
 
 
-struct ngx_http_slidewin_redis_promotion_s {
+struct ngx_http_slidewin_redis_sentinel_promotion_s {
     ngx_http_slidewin_redis_master_t     replica;
     ngx_http_slidewin_redis_dns_t        dns;      /* of the replica */
     ngx_http_slidewin_redis_conn_t       conn;
@@ -32,27 +32,27 @@ struct ngx_http_slidewin_redis_promotion_s {
     /* the owner's: the promotion was confirmed */
 
     void                               (*changed)(
-                                   ngx_http_slidewin_redis_promotion_t *p);
+                             ngx_http_slidewin_redis_sentinel_promotion_t *p);
     void                                *data;
 };
 
 
 /* in a worker; the replica is reached as the master is */
-void ngx_http_slidewin_redis_promotion_init(
-    ngx_http_slidewin_redis_promotion_t *p,
+void ngx_http_slidewin_redis_sentinel_promotion_init(
+    ngx_http_slidewin_redis_sentinel_promotion_t *p,
     const ngx_http_slidewin_redis_access_t *access);
 
 /*
  * Does nothing if a promotion is expected already.  The name is for the log,
  * clcf has the resolver.
  */
-void ngx_http_slidewin_redis_promotion_expect(
-    ngx_http_slidewin_redis_promotion_t *p,
+void ngx_http_slidewin_redis_sentinel_promotion_expect(
+    ngx_http_slidewin_redis_sentinel_promotion_t *p,
     const ngx_http_slidewin_redis_master_t *replica, ngx_str_t *name,
     ngx_http_core_loc_conf_t *clcf);
 
-void ngx_http_slidewin_redis_promotion_stop(
-    ngx_http_slidewin_redis_promotion_t *p);
+void ngx_http_slidewin_redis_sentinel_promotion_stop(
+    ngx_http_slidewin_redis_sentinel_promotion_t *p);
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_REDIS_SENTINEL_PROMOTION_H_INCLUDED_ */

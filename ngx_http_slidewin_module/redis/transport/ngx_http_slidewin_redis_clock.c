@@ -67,7 +67,7 @@ ngx_int_t
 ngx_http_slidewin_redis_clock_set(ngx_http_slidewin_redis_conn_t *c,
     redisReply *reply)
 {
-    int64_t    now, theirs, offset, error, known;
+    int64_t    now, server_time, offset, error, known;
     ngx_int_t  sec, usec;
 
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2
@@ -88,9 +88,9 @@ ngx_http_slidewin_redis_clock_set(ngx_http_slidewin_redis_conn_t *c,
     }
 
     now = ngx_http_slidewin_clock_us();
-    theirs = (int64_t) sec * 1000000 + usec;
+    server_time = (int64_t) sec * 1000000 + usec;
     error = (now - c->clock_asked_at) / 2 + 1;
-    offset = theirs - (now + c->clock_asked_at) / 2;
+    offset = server_time - (now + c->clock_asked_at) / 2;
     known = ngx_http_slidewin_redis_clock_error(c, now);
 
     ngx_log_debug4(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,

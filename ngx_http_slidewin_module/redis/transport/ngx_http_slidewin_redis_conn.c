@@ -396,18 +396,18 @@ ngx_http_slidewin_redis_conn_lost(ngx_http_slidewin_redis_conn_t *c,
 static ngx_msec_t
 ngx_http_slidewin_redis_conn_pause(ngx_http_slidewin_redis_conn_t *c)
 {
-    uint32_t  chance;
+    uint32_t  rnd;
 
-    chance = (uint32_t) ngx_random();
+    rnd = (uint32_t) ngx_random();
 
     if (c->pause == 0 && c->state != NGX_HTTP_SLIDEWIN_REDIS_CONNECTING) {
         c->pause = SW_PAUSE_MIN;
-        return chance % (NGX_HTTP_SLIDEWIN_REDIS_PAUSE_FIRST + 1);
+        return rnd % (NGX_HTTP_SLIDEWIN_REDIS_PAUSE_FIRST + 1);
     }
 
     return (ngx_msec_t) sw_pause_up_to(&c->pause,
                                        NGX_HTTP_SLIDEWIN_REDIS_PAUSE_MAX,
-                                       chance);
+                                       rnd);
 }
 
 
@@ -482,7 +482,7 @@ ngx_http_slidewin_redis_conn_restart(ngx_http_slidewin_redis_conn_t *c)
 
 
 ngx_uint_t
-ngx_http_slidewin_redis_conn_open(ngx_http_slidewin_redis_conn_t *c)
+ngx_http_slidewin_redis_conn_can_send(ngx_http_slidewin_redis_conn_t *c)
 {
     return c->state == NGX_HTTP_SLIDEWIN_REDIS_READY && c->event.context
            && !(c->event.context->c.flags
@@ -586,7 +586,7 @@ ngx_http_slidewin_redis_conn_stop(ngx_http_slidewin_redis_conn_t *c)
 
     /* the last commands, refunds perhaps, are written; no reply is awaited */
 
-    if (ngx_http_slidewin_redis_conn_open(c)) {
+    if (ngx_http_slidewin_redis_conn_can_send(c)) {
         ngx_http_slidewin_redis_event_send(&c->event);
     }
 

@@ -110,7 +110,7 @@ void ngx_http_slidewin_redis_conn_ready(ngx_http_slidewin_redis_conn_t *c);
 void ngx_http_slidewin_redis_conn_healthy(ngx_http_slidewin_redis_conn_t *c);
 
 /* whether a command may be sent: hiredis may be about to end the connection */
-ngx_uint_t ngx_http_slidewin_redis_conn_open(
+ngx_uint_t ngx_http_slidewin_redis_conn_can_send(
     ngx_http_slidewin_redis_conn_t *c);
 
 /* ends the connection for a reason; it is made again */

@@ -206,13 +206,13 @@ size_t
 ngx_http_slidewin_redis_error_printable(const char *text, size_t len)
 {
     size_t   i;
-    u_char  *given;
+    u_char  *args;
 
-    given = ngx_strlcasestrn((u_char *) text, (u_char *) text + len,
-                             (u_char *) ", with args", 11 - 1);
+    args = ngx_strlcasestrn((u_char *) text, (u_char *) text + len,
+                            (u_char *) ", with args", 11 - 1);
 
-    if (given) {
-        len = given - (u_char *) text;
+    if (args) {
+        len = args - (u_char *) text;
     }
 
     for (i = 0; i < len; i++) {
