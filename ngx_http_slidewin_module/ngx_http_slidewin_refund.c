@@ -140,8 +140,8 @@ ngx_http_slidewin_abandoned_done(ngx_http_slidewin_call_t *call, ngx_int_t rc)
 
         /* no request is left to use the prefetched units */
 
-        claim->cost = claim->prefetch
-                      + (claim->refund_if_left ? claim->cost : 0);
+        claim->cost = (claim->refund_if_left ? claim->cost : 0)
+                      + claim->prefetch;
 
         if (claim->cost) {
             ngx_http_slidewin_refund(detached->store, claim);

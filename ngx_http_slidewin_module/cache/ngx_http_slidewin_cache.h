@@ -1,6 +1,6 @@
 
 /*
- * What saves a question to a distant store: rejections that are remembered, and
+ * What saves a call to a remote store: rejections that are remembered, and
  * leased units, both in the zone of the policy.
  *
  * The store is that of the claim, not of the policy: on_error may have fallen
@@ -28,8 +28,8 @@ ngx_uint_t ngx_http_slidewin_cache_take_lease(
     ngx_http_slidewin_claim_t *claim);
 
 /*
- * The same after the store has rejected the claim: a lease may have come
- * meanwhile, and may be the reason.
+ * The same after the store has rejected the claim: a lease may have been
+ * refilled meanwhile, and its units may be why the store rejects.
  */
 ngx_uint_t ngx_http_slidewin_cache_take_lease_after_reject(
     ngx_http_slidewin_policy_t *policy, ngx_http_slidewin_store_t *store,
@@ -61,7 +61,7 @@ void ngx_http_slidewin_cache_refund(ngx_http_slidewin_policy_t *policy,
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim,
     ngx_uint_t leased);
 
-/* the client is reset: rejections and leased units are worth nothing */
+/* forgets rejections and leased units of a client that is reset */
 void ngx_http_slidewin_cache_purge(ngx_http_slidewin_policy_t *policy,
     ngx_http_slidewin_claim_t *claim);
 

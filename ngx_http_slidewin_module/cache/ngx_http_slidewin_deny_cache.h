@@ -1,6 +1,6 @@
 
 /*
- * Rejects that are remembered for a moment: a client that comes again before
+ * Rejections that are remembered for a moment: a client that comes again before
  * its time is rejected without asking the store.
  */
 
@@ -41,7 +41,7 @@ ngx_uint_t ngx_http_slidewin_deny_cache_invalidated(
 void ngx_http_slidewin_deny_cache_insert(ngx_http_slidewin_claim_t *claim,
     int64_t asked_at, int64_t max);
 
-/* forgets the client's rejects, and those of replies still to come */
+/* forgets the client's rejections, and those of replies still to come */
 void ngx_http_slidewin_deny_cache_invalidate(ngx_http_slidewin_claim_t *claim);
 
 

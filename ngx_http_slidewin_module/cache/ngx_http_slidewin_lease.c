@@ -43,7 +43,7 @@ typedef struct {
     int64_t                        stamp;
     int64_t                        ends;          /* ms; if no size: when it
                                                      was forgotten */
-    int64_t                        last_asked;    /* ms, the store */
+    int64_t                        last_asked;    /* the store was, ms */
     int64_t                        asking_until;  /* a request does, ms */
     uint16_t                       origin;        /* of the store */
     uint16_t                       key_len;
@@ -51,7 +51,7 @@ typedef struct {
 } ngx_http_slidewin_lease_t;
 
 
-/* what a lease did not use, on its way back to the store */
+/* what a lease did not use, to be refunded to the store */
 
 typedef struct {
     ngx_http_slidewin_claim_t      claim;

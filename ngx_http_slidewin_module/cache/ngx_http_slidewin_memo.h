@@ -1,7 +1,7 @@
 
 /*
- * Memos: what a distributed policy remembers of its clients in its zone.  A
- * memo is a denial of the deny cache or a lease; both begin with
+ * Memos: what a policy with a remote store remembers of its clients in its
+ * zone.  A memo is a denial of the deny cache or a lease; both begin with
  * ngx_http_slidewin_memo_t.
  */
 

@@ -236,7 +236,7 @@ ngx_http_slidewin_decide_next_call(ngx_http_slidewin_ctx_t *ctx)
 }
 
 
-/* what shared memory rejects costs no distant store a question */
+/* a claim that shared memory rejects needs no call to a remote store */
 
 static ngx_http_slidewin_store_t *
 ngx_http_slidewin_decide_local_first(ngx_http_slidewin_ctx_t *ctx)

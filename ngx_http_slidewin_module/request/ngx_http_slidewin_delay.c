@@ -8,7 +8,7 @@
 #include "ngx_http_slidewin_delay_queue.h"
 
 
-/* units may come back on other machines, which do not tell this one */
+/* units may be refunded by other machines, which do not tell this one */
 #define NGX_HTTP_SLIDEWIN_DELAY_ASK    1000    /* ms */
 
 /*

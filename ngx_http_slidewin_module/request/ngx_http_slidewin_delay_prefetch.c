@@ -17,8 +17,8 @@ static ngx_http_slidewin_claim_t *ngx_http_slidewin_delay_find_claim(
 
 
 /*
- * Requests that claim other policies as well, or in several distant stores,
- * ask for themselves.  Policies with leases prefetch by these.
+ * Requests that claim other policies as well, or in several remote stores, send
+ * their own call.  A policy with a lease prefetches into the lease.
  */
 
 void
@@ -65,7 +65,7 @@ ngx_http_slidewin_delay_prefetch(ngx_http_slidewin_ctx_t *ctx,
 }
 
 
-/* whether the call could take the units of another request as well */
+/* adds the units of another request, if the call asks for all its claims */
 
 static ngx_uint_t
 ngx_http_slidewin_delay_prefetch_for(ngx_http_slidewin_call_t *call,
@@ -104,7 +104,7 @@ ngx_http_slidewin_delay_prefetch_for(ngx_http_slidewin_call_t *call,
 }
 
 
-/* undecided claims that another machine decides */
+/* how many undecided claims a remote store decides */
 
 static ngx_uint_t
 ngx_http_slidewin_delay_remote_claims(ngx_http_slidewin_ctx_t *ctx)
@@ -153,8 +153,8 @@ ngx_http_slidewin_delay_find_claim(ngx_http_slidewin_claim_t **claims,
 
 
 /*
- * The store may have decided the head's call together with those of requests
- * that are in no queue: whichever of them gets the prefetched units hands them
+ * The store may have decided the head's call together with calls of requests
+ * that are in no queue: the request that gets the prefetched units hands them
  * to the head.
  */
 

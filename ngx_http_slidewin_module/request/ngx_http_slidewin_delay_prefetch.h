@@ -17,12 +17,12 @@
 void ngx_http_slidewin_delay_prefetch(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_store_t *store);
 
-/* the call is done: prefetched units become the queue's grant, or go back */
+/* the call is done: prefetched units become a grant, or are refunded */
 void ngx_http_slidewin_delay_grant(ngx_http_slidewin_ctx_t *ctx);
 
 /*
  * Whether the grant covers all claims that the head of a queue would ask a
- * distant store for; then these have their verdicts, and are counted.
+ * remote store for; then these have their verdicts, and are counted.
  */
 ngx_uint_t ngx_http_slidewin_delay_granted(ngx_http_slidewin_ctx_t *ctx);
 

@@ -75,7 +75,7 @@ void ngx_http_slidewin_delay_dequeue(ngx_http_slidewin_waiter_t *waiter);
 void ngx_http_slidewin_delay_sleep(ngx_http_slidewin_waiter_t *waiter,
     int64_t until);
 
-/* units of the client came back: the head of its queue asks now */
+/* units of the client were refunded: the head of its queue asks now */
 void ngx_http_slidewin_delay_wake(ngx_http_slidewin_policy_t *policy,
     ngx_str_t *key);
 void ngx_http_slidewin_delay_wake_head(ngx_http_slidewin_delay_queue_t *queue);

@@ -156,7 +156,7 @@ ngx_http_slidewin_outcome_precedes(ngx_http_slidewin_entry_t *one,
 
 /*
  * Of a policy that an earlier pass has claimed as well, the later verdict is
- * told, unless it is a dry run's and the earlier one was enforced.
+ * reported, unless it is a dry run's and the earlier one was enforced.
  */
 
 static void

@@ -59,7 +59,7 @@ ngx_http_slidewin_peek(ngx_http_slidewin_ctx_t *ctx)
         }
     }
 
-    /* at once, or other requests would wait for units that come back */
+    /* at once, or other requests would wait for units to be refunded */
 
     ngx_http_slidewin_pass_refund(ctx, 1);
 
@@ -243,7 +243,7 @@ ngx_http_slidewin_peek_applies(ngx_http_slidewin_ctx_t *ctx,
 
 /*
  * If the store does not answer, Retry-After is what is known so far, and no
- * other distant store is asked: the client has waited for one timeout.
+ * other remote store is asked: the client has waited for one timeout.
  */
 
 void

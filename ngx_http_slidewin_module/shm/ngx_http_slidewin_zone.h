@@ -2,7 +2,7 @@
 /*
  * A zone of shared memory: the clients of one policy, each a node in one of
  * many trees, under the zone's own lock.  A node is a counter of the local
- * store, or a memo: what the cache of a distributed policy knows of a client.
+ * store, or a memo: what the cache of a remote store knows of a client.
  * Nodes that expired make room for new ones, then the least recently used.
  *
  * Each of these files knows those below it:

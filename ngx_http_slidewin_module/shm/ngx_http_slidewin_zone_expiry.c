@@ -46,7 +46,7 @@ ngx_http_slidewin_zone_expiry_clear(ngx_slab_pool_t *pool,
 /*
  * A list has the nodes of one window: they expire in the order in which they
  * are counted, or at once.  A node that would be out of order, because some of
- * its units were given back or because another window shares the list, goes
+ * its units were refunded or because another window shares the list, goes
  * into the treap instead.
  */
 

@@ -4,7 +4,7 @@
  * lists and out of them.  All with the lock held.
  *
  * The nodes are spread over many trees: in one tree of a million the way down
- * leads through memory that no cache has.
+ * leads through memory outside the CPU caches.
  */
 
 

@@ -41,8 +41,8 @@ void ngx_http_slidewin_redis_batch_unfill(
 
 /*
  * Followers of a call that was rejected would be rejected, too, unless its
- * retry time has come meanwhile or something was given back.  Returns whether
- * they have its verdict now.
+ * retry time has come meanwhile or units were refunded.  Returns whether the
+ * followers have its verdict now.
  */
 ngx_uint_t ngx_http_slidewin_redis_batch_reject(
     ngx_http_slidewin_redis_call_t *rcall);

@@ -80,7 +80,7 @@ ngx_http_slidewin_redis_dispatch_may_send(ngx_http_slidewin_redis_t *redis,
 }
 
 
-/* whether a check that was let in and did not go yet may go now */
+/* whether a check that was accepted but not sent may still be sent */
 
 static ngx_uint_t
 ngx_http_slidewin_redis_dispatch_may_still_send(
@@ -93,9 +93,9 @@ ngx_http_slidewin_redis_dispatch_may_still_send(
 
 /*
  * More calls at once than Redis can answer within the timeout would look as if
- * Redis had failed: they wait.  A wait for the slots or the connection is
- * Redis' own time, a wait for other calls is not.  A check that probes a Redis
- * that has failed waits for no other.
+ * Redis had failed: they wait.  A wait for the slots or the connection counts
+ * against Redis' timeout, a wait for other calls does not.  A check that probes
+ * a Redis that has failed waits for no other.
  */
 
 ngx_int_t

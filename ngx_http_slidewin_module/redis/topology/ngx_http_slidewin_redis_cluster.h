@@ -36,7 +36,7 @@ ngx_int_t ngx_http_slidewin_redis_cluster_route(
  * What an error that a node replied with leads to.  NGX_OK: the call goes to
  * the next node, and ASKING before it, if asking.  NGX_AGAIN: it is to wait in
  * cluster->waiting and be routed again in a moment; next is NULL.
- * NGX_DECLINED: nowhere.
+ * NGX_DECLINED: to no other node.
  */
 ngx_int_t ngx_http_slidewin_redis_cluster_redirect(
     ngx_http_slidewin_redis_cluster_t *cluster,

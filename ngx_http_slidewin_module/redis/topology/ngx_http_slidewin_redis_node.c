@@ -50,7 +50,10 @@ ngx_http_slidewin_redis_node_stop(ngx_http_slidewin_redis_node_t *node)
         ngx_del_timer(&node->watch);
     }
 
-    /* calls that wait for the connection, refunds at the exit of a worker */
+    /*
+     * fails calls that still wait for the connection, such as refunds at
+     * worker exit
+     */
 
     node->hooks->unusable(node);
 }

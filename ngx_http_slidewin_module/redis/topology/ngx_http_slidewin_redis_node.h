@@ -70,7 +70,7 @@ void ngx_http_slidewin_redis_node_stop(ngx_http_slidewin_redis_node_t *node);
 ngx_uint_t ngx_http_slidewin_redis_node_may_send(
     ngx_http_slidewin_redis_node_t *node, ngx_uint_t check);
 
-/* whether a check that was let in and did not go yet may go now */
+/* whether a check that was accepted but not sent may still be sent */
 ngx_uint_t ngx_http_slidewin_redis_node_usable(
     ngx_http_slidewin_redis_node_t *node);
 
@@ -99,7 +99,7 @@ void ngx_http_slidewin_redis_node_log_error(
     ngx_http_slidewin_redis_node_t *node, const char *what, const char *reason,
     size_t len);
 
-/* the same by another name; logged is when that was last done */
+/* the same for a name that is no node; *logged is the time of the last line */
 void ngx_http_slidewin_redis_log_error(ngx_str_t *name, time_t *logged,
     const char *what, const char *reason, size_t len);
 

@@ -70,7 +70,10 @@ ngx_http_slidewin_redis_sentinel_peer_ready(ngx_http_slidewin_redis_conn_t *c)
 }
 
 
-/* the master may change while the sentinel is away: its answer is dropped */
+/*
+ * The master may change while the sentinel is not connected: its answer is
+ * dropped.
+ */
 
 static void
 ngx_http_slidewin_redis_sentinel_peer_down(ngx_http_slidewin_redis_conn_t *c)

@@ -333,7 +333,7 @@ ngx_http_slidewin_redis_conn_lost(ngx_http_slidewin_redis_conn_t *c,
                    "slidewin redis lost: %V ready:%ui pending:%ui: %s",
                    &c->endpoint->name, was_ready, c->pending, reason);
 
-    /* the server may have refused the TLS session: once more without it */
+    /* the server may have rejected the TLS session: once more without it */
 
     if (!was_ready && c->connected) {
         offered = c->session.offered;

@@ -39,7 +39,7 @@ typedef struct {
     ngx_uint_t                        reply_elements; /* of one array */
     ngx_uint_t                        quiet_losses; /* logged at "info" */
     unsigned                          sentinel:1;  /* the server is one */
-    unsigned                          master:1;    /* a replica is refused */
+    unsigned                          master:1;    /* a replica is rejected */
 
     /* called when connected; ends with conn_ready() or conn_drop() */
     void                            (*handshake)(
@@ -52,15 +52,15 @@ struct ngx_http_slidewin_redis_conn_s {
     ngx_http_slidewin_redis_endpoint_t  *endpoint;
     ngx_http_slidewin_redis_access_t    *access;
     ngx_http_slidewin_redis_state_e      state;
-    ngx_event_t                          timer;    /* what for: the state */
+    ngx_event_t                          timer;    /* ends the state */
     ngx_uint_t                           pending;  /* replies that are due */
 
-    int64_t                              read_at;  /* us, last look for data */
+    int64_t                              read_at;  /* us, of the last read */
     int64_t                              replied_at; /* us, read_at of the
                                                       * last whole reply */
     int64_t                              drained_at; /* us, by conn_read() */
 
-    int64_t                              clock_offset; /* us, ours to theirs */
+    int64_t                              clock_offset; /* us, server - ours */
     int64_t                              clock_error; /* us, 0: no reading */
     int64_t                              clock_read_at; /* us */
     int64_t                              clock_asked_at; /* us */
@@ -72,17 +72,17 @@ struct ngx_http_slidewin_redis_conn_s {
     ngx_uint_t                           losses;   /* since it was healthy */
     u_char                               reason[128]; /* of the last loss */
 
-    unsigned                             resolving:1; /* the endpoint is */
-    unsigned                             connected:1; /* was, in this try */
+    unsigned                             resolving:1; /* the endpoint */
+    unsigned                             connected:1; /* in this attempt */
     unsigned                             clock_asking:1;
     unsigned                             failed:1; /* not worth waiting for */
     unsigned                             unhealthy:1; /* until a check works */
     unsigned                             reported:1; /* the loss is logged */
-    unsigned                             reason_reported:1; /* and why it
-                                                             * lasts */
+    unsigned                             reason_reported:1; /* why connecting
+                                                             * fails, too */
     unsigned                             exiting:1;
 
-    /* the owner's: commands may be sent; no pending reply will come */
+    /* hooks of the owner: commands may be sent; no pending reply will come */
 
     void                               (*ready)(
                                          ngx_http_slidewin_redis_conn_t *c);
