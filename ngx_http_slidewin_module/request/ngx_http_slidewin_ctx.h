@@ -101,7 +101,7 @@ typedef struct {
     unsigned                       delay_logged:1;
     unsigned                       peek_pending:1;
     unsigned                       rejected:1; /* by an entry of this pass */
-    unsigned                       no_wait:1;  /* and not to be delayed */
+    unsigned                       no_wait:1;  /* delay= applies no more */
 } ngx_http_slidewin_ctx_t;
 
 

@@ -20,4 +20,5 @@ ngx_uint_t ngx_http_slidewin_outcome_precedes(ngx_http_slidewin_entry_t *one,
 ngx_int_t ngx_http_slidewin_outcome(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx, ngx_http_slidewin_loc_conf_t *slcf);
 
+
 #endif /* _NGX_HTTP_SLIDEWIN_OUTCOME_H_INCLUDED_ */

@@ -38,7 +38,7 @@ static ngx_http_slidewin_store_t *ngx_http_slidewin_peek_collect(
 static ngx_uint_t ngx_http_slidewin_peek_applies(
     ngx_http_slidewin_ctx_t *ctx, ngx_http_slidewin_entry_t *entry,
     ngx_uint_t earlier);
-static void ngx_http_slidewin_peek_rejected(ngx_http_slidewin_ctx_t *ctx,
+static void ngx_http_slidewin_peek_verdict(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_peek_item_t *item, ngx_http_slidewin_source_e source);
 
 
@@ -183,7 +183,7 @@ ngx_http_slidewin_peek_collect(ngx_http_slidewin_ctx_t *ctx)
             && ngx_http_slidewin_cache_peek(entry->policy, entry->store,
                                             &item->claim))
         {
-            ngx_http_slidewin_peek_rejected(ctx, item,
+            ngx_http_slidewin_peek_verdict(ctx, item,
                                        NGX_HTTP_SLIDEWIN_SOURCE_DENY_CACHE);
             continue;
         }
@@ -274,16 +274,16 @@ ngx_http_slidewin_peek_done(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
         entry = item->entry;
 
         if (entry->store->local) {
-            ngx_http_slidewin_peek_rejected(ctx, item,
-                                            NGX_HTTP_SLIDEWIN_SOURCE_LOCAL);
+            ngx_http_slidewin_peek_verdict(ctx, item,
+                                           NGX_HTTP_SLIDEWIN_SOURCE_LOCAL);
             continue;
         }
 
         ngx_http_slidewin_cache_update_peek(entry->policy, &item->claim,
                                             ctx->call.asked_at);
 
-        ngx_http_slidewin_peek_rejected(ctx, item,
-                                        NGX_HTTP_SLIDEWIN_SOURCE_REDIS);
+        ngx_http_slidewin_peek_verdict(ctx, item,
+                                       NGX_HTTP_SLIDEWIN_SOURCE_REDIS);
     }
 }
 
@@ -291,7 +291,7 @@ ngx_http_slidewin_peek_done(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
 /* a limit that would admit the request adds nothing to Retry-After */
 
 static void
-ngx_http_slidewin_peek_rejected(ngx_http_slidewin_ctx_t *ctx,
+ngx_http_slidewin_peek_verdict(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_peek_item_t *item, ngx_http_slidewin_source_e source)
 {
     ngx_http_slidewin_entry_t  *entry;

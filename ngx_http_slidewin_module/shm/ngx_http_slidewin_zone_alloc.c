@@ -123,10 +123,6 @@ ngx_http_slidewin_zone_alloc(ngx_http_slidewin_zone_op_t *op, size_t size,
 
             sh->evicted++;
 
-            ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                           "slidewin evict: zone:%V clients:%ui so far",
-                           &op->zone->name, sh->evicted);
-
 #if (NGX_HTTP_SLIDEWIN_TEST)
             ngx_http_slidewin_zone_repair_verify(op, now);
 #endif

@@ -87,8 +87,9 @@ struct ngx_http_slidewin_redis_cluster_s {
     unsigned                                        stale:1;
     unsigned                                        reported:1; /* no slots */
     unsigned                                        wait_failed:1; /* a call
-                                           waited for the slots in vain, and
-                                           no node was ready since */
+                                           waited for the slots in vain;
+                                           since then no node was ready
+                                           and no TRYAGAIN came */
 };
 
 

@@ -44,6 +44,9 @@ ngx_http_slidewin_redis_node_start(ngx_http_slidewin_redis_node_t *node,
 void
 ngx_http_slidewin_redis_node_stop(ngx_http_slidewin_redis_node_t *node)
 {
+    /* calls that end here have followers: none may wait for a stopped node */
+
+    node->conn.failed = 1;
     ngx_http_slidewin_redis_conn_stop(&node->conn);
 
     if (node->watch.timer_set) {

@@ -2,7 +2,7 @@
 #include "ngx_http_slidewin_redis_reader.h"
 
 
-/* fits the reply to all checks of a call, terminated */
+/* fits the reply to a call of a few claims, terminated */
 #define NGX_HTTP_SLIDEWIN_REDIS_READER_TEXT  512
 
 /* a redisReply, with what malloc() adds to it and to its string */
