@@ -237,8 +237,6 @@ suite() {
     local work="$RUN/$flavour/${path//\//-}"
     local -x TEST_NGINX_RANDOMIZE=1 TEST_NGINX_BINARY PERL5LIB
     local -x SLIDEWIN_FLAVOUR=$flavour SLIDEWIN_ROOT=$ROOT
-    # debug lines would slow the suites down, and are written under asan
-    local -x TEST_NGINX_LOG_LEVEL=info
 
     mkdir -p "$work/t" "$work/sanitizer"
     ln -s "$ROOT"/t/* "$work/t/"
@@ -255,7 +253,6 @@ suite() {
 
     if [ "$flavour" = asan ]; then
         limit=900
-        TEST_NGINX_LOG_LEVEL=debug
         # commas, because Test::Nginx takes this apart to add the block's name
         local -x ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS
         ASAN_OPTIONS=detect_leaks=1,detect_odr_violation=0,print_legend=0

@@ -42,6 +42,9 @@ sub start {
 
     my $self = bless { port => $listener->sockport }, $class;
 
+    # read here: the server itself waits for nothing
+    SlidewinRedis::script('give_back');
+
     return $self->launch(sub {
         SlidewinFake::Server->new($listener, $_[0], %options)->run;
     });
@@ -425,7 +428,7 @@ sub _obey {
 
         return $self->give_back($command)
             if $server->{refunds}{$command->[1]}
-               || $command->[1] =~ /\bwithout\b/;
+               || $command->[1] eq SlidewinRedis::script('give_back');
 
         $self->{checks}++;
         $server->{stats}{checks}{$client}++;
@@ -464,8 +467,8 @@ sub _reply {
     } elsif ($verb eq 'SCRIPT') {
         my $sha = Digest::SHA::sha1_hex($command->[2]);
 
-        # of the scripts only this one makes a value without some units
-        $self->{server}{refunds}{$sha} = 1 if $command->[2] =~ /\bwithout\b/;
+        $self->{server}{refunds}{$sha} = 1
+            if $command->[2] eq SlidewinRedis::script('give_back');
         $self->send(SlidewinFake::bulk($sha));
 
     } else {
