@@ -206,6 +206,15 @@ sub gone {
 # all_gone PID...: whether all of them end soon
 sub all_gone { return !grep { !gone($_, 5 * patience()) } @_ }
 
+# idle PID: whether it comes about that the process waits for events: what it has
+# read it has dealt with, and what it asks is sent.
+sub idle {
+    my ($pid) = @_;
+
+    return until_true(sub { slurp("/proc/$pid/stat") =~ /.*\) S/s },
+                      20 * patience());
+}
+
 # halt PID...: stops processes, which kill 'CONT' wakes; they have stopped when
 # this returns.
 sub halt {

@@ -47,7 +47,7 @@ sub turn {
     $first->request($uri);
     ok(SlidewinNginx::until_true(sub {
         $nginx->get('/status')->{body} =~ /Writing: 2/;
-    }, 20 * $patience), '... one is asked for');
+    }, 20 * $patience) && SlidewinNginx::idle($worker), '... one is asked for');
 
     SlidewinNginx::halt($worker);
     $redis->signal('CONT');
@@ -102,7 +102,8 @@ for my $key (map { "ahead$_" } 1 .. 5) {
     $_->get('/status') for @clients;
     $redis->signal('STOP');
     $_->request($uri) for @clients[0, 1];
-    ok($nginx->busy(2), 'one is asked for, and one waits behind it');
+    ok($nginx->busy(2) && SlidewinNginx::idle($worker),
+       'one is asked for, and one waits behind it');
 
     # only the first has been answered
 
@@ -197,10 +198,12 @@ for my $zone (qw(on off)) {
     $asks->request($uri);
     ok(SlidewinNginx::until_true(sub {
         $clears->get('/status')->{body} =~ /Writing: 2/;
-    }, 20 * $patience), '... one more is asked for');
+    }, 20 * $patience) && SlidewinNginx::idle($here),
+       '... one more is asked for');
     SlidewinNginx::halt($here);
     $redis->signal('CONT');
-    SlidewinNginx::until_true(sub { calls() > $before }, 20 * $patience);
+    ok(SlidewinNginx::until_true(sub { calls() > $before }, 20 * $patience),
+       '... and Redis has replied');
 
     until_cleared($clears, $zone, 'read');
     $comes->request($uri);
