@@ -107,6 +107,7 @@ prepare_tests() {
     hiredis
     test_nginx
     valkey
+    fail2ban
 }
 
 prepare_check() {

@@ -306,6 +306,14 @@ valkey() {
     ln -s valkey-check-rdb "$to/usr/bin/valkey-server"
 }
 
+# Reads logs in a suite; installed, it might start and ban.
+fail2ban() {
+    [ ! -d "$BUILD/fail2ban" ] || return 0
+    note "fetching fail2ban from $(own_suite)"
+    get "$(own_suite)" deb download fail2ban
+    unpack 'fail2ban_*.deb' "$BUILD/fail2ban"
+}
+
 # The nginx that Debian's users run, unpacked but not installed.
 distribution_nginx() {
     if [ ! -d "$BUILD/distribution" ]; then
