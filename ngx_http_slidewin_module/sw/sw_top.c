@@ -72,6 +72,12 @@ struct sw_top_s {
 
 static uint32_t sw_top_buckets(uint32_t counters);
 static void sw_top_reset(sw_top_epoch_t *epoch, int64_t number);
+static void sw_top_add_any(sw_top_t *top, const sw_top_key_t *key, int64_t n,
+    int64_t now) __attribute__((noinline));
+static uint32_t sw_top_find(const sw_top_epoch_t *epoch,
+    const sw_top_key_t *key);
+static void sw_top_prepare(sw_top_t *top, sw_top_epoch_t *epoch,
+    int64_t number);
 static void sw_top_insert(sw_top_epoch_t *epoch, const sw_top_key_t *key,
     int64_t n, int64_t now);
 static void sw_top_write(sw_top_epoch_t *epoch, uint32_t i,
@@ -142,7 +148,11 @@ sw_top_end(const sw_top_epoch_t *epoch)
 static inline int64_t
 sw_top_number(const sw_top_t *top, int64_t now)
 {
-    return sw_max((now - top->born) / SW_TOP_EPOCH + 1, top->newest);
+    if (now - top->born < top->newest * SW_TOP_EPOCH) {
+        return top->newest;
+    }
+
+    return (now - top->born) / SW_TOP_EPOCH + 1;
 }
 
 
@@ -159,62 +169,95 @@ sw_top_epoch(const sw_top_t *top, int64_t number)
 }
 
 
-static inline uint32_t
-sw_top_find(const sw_top_epoch_t *epoch, const sw_top_key_t *key)
+static inline int
+sw_top_same(const sw_top_client_t *client, const sw_top_key_t *key)
 {
-    uint32_t                 i;
-    const sw_top_client_t   *client;
-    const sw_top_counter_t  *counters;
-
-    counters = sw_top_counters(epoch);
-
-    for (i = *sw_top_bucket(epoch, key->hash);
-         i != SW_TOP_NONE;
-         i = counters[i].next)
-    {
-        if (counters[i].hash != key->hash) {
-            continue;
-        }
-
-        client = sw_top_client(epoch, i);
-
-        if (client->len != key->len) {
-            continue;
-        }
-
-        if (key->len <= SW_TOP_KEY
-            ? memcmp(client->key, key->data, key->len) == 0
-            : memcmp(client->digest, key->digest, SW_KEY_DIGEST) == 0)
-        {
-            break;
-        }
+    if (client->len != key->len) {
+        return 0;
     }
 
-    return i;
+    if (key->len <= SW_TOP_KEY) {
+        return memcmp(client->key, key->data, key->len) == 0;
+    }
+
+    return memcmp(client->digest, key->digest, SW_KEY_DIGEST) == 0;
 }
 
 
-/* is a counter where it is in the heap no greater than those below it */
+/* a key of 4 to 16 bytes, an address: its first and last bytes may overlap */
 
 static inline int
-sw_top_settled(const sw_top_epoch_t *epoch, uint32_t place, int64_t count)
+sw_top_same_short(const sw_top_client_t *client, const sw_top_key_t *key)
+{
+    uint32_t              a, b, c, d;
+    uint64_t              e, f, g, h;
+    const unsigned char  *data;
+
+    if (client->len != key->len || key->len - 4 > 12) {
+        return 0;
+    }
+
+    data = key->data;
+
+    if (key->len < 8) {
+        memcpy(&a, client->key, 4);
+        memcpy(&b, data, 4);
+        memcpy(&c, client->key + key->len - 4, 4);
+        memcpy(&d, data + key->len - 4, 4);
+
+        return ((a ^ b) | (c ^ d)) == 0;
+    }
+
+    memcpy(&e, client->key, 8);
+    memcpy(&f, data, 8);
+    memcpy(&g, client->key + key->len - 8, 8);
+    memcpy(&h, data + key->len - 8, 8);
+
+    return ((e ^ f) | (g ^ h)) == 0;
+}
+
+
+/* would a counter with that count still be no greater than those below it */
+
+static inline int
+sw_top_settled(const sw_top_epoch_t *epoch, uint32_t i, int64_t count)
 {
     uint32_t                 below;
     const uint16_t          *heap;
     const sw_top_counter_t  *counters;
 
-    below = 2 * place + 1;
+    if (!sw_top_full(epoch)) {
+        return 1;
+    }
+
+    counters = sw_top_counters(epoch);
+    below = 2 * (uint32_t) counters[i].place + 1;
 
     if (below >= epoch->counters) {
         return 1;
     }
 
     heap = sw_top_heap(epoch);
-    counters = sw_top_counters(epoch);
 
     return counters[heap[below]].count >= count
            && (below + 1 == epoch->counters
                || counters[heap[below + 1]].count >= count);
+}
+
+
+static inline void
+sw_top_count(sw_top_epoch_t *epoch, uint32_t i, int64_t n, int64_t now)
+{
+    sw_top_client_t  *client;
+
+    client = sw_top_client(epoch, i);
+
+    if (now > client->last) {
+        client->last = now;
+    }
+
+    sw_step();
+    sw_top_counters(epoch)[i].count += n;
 }
 
 
@@ -249,14 +292,14 @@ sw_top_size(uint32_t counters)
 }
 
 
-/* the power of two that is not below the counters */
+/* a power of two, two to four for each counter: few are shared */
 
 static uint32_t
 sw_top_buckets(uint32_t counters)
 {
     uint32_t  n;
 
-    for (n = 1; n < counters; n *= 2) { /* void */ }
+    for (n = 2; n < 2 * counters; n *= 2) { /* void */ }
 
     return n;
 }
@@ -313,30 +356,59 @@ sw_top_reset(sw_top_epoch_t *epoch, int64_t number)
 }
 
 
+/*
+ * Most rejections are of a client that has a counter, in an epoch that has
+ * begun, with a key that is short.  Those are added without a call, which
+ * spares a third of the instructions.
+ */
+
 void
 sw_top_add(sw_top_t *top, const sw_top_key_t *key, int64_t n, int64_t now)
 {
-    int64_t            number, count;
     uint32_t           i;
     sw_top_epoch_t    *epoch;
-    sw_top_client_t   *client;
-    sw_top_counter_t  *counter;
+    sw_top_counter_t  *counters;
+
+    epoch = &top->epochs[top->newest & 1];
+
+    if (now - top->born >= top->newest * SW_TOP_EPOCH
+        || epoch->number != top->newest || epoch->changing)
+    {
+        sw_top_add_any(top, key, n, now);
+        return;
+    }
+
+    counters = sw_top_counters(epoch);
+    i = *sw_top_bucket(epoch, key->hash);
+
+    while (i != SW_TOP_NONE && counters[i].hash != key->hash) {
+        i = counters[i].next;
+    }
+
+    if (i == SW_TOP_NONE
+        || !sw_top_same_short(sw_top_client(epoch, i), key)
+        || !sw_top_settled(epoch, i, counters[i].count + n))
+    {
+        sw_top_add_any(top, key, n, now);
+        return;
+    }
+
+    sw_top_count(epoch, i, n, now);
+}
+
+
+static void
+sw_top_add_any(sw_top_t *top, const sw_top_key_t *key, int64_t n, int64_t now)
+{
+    int64_t          number;
+    uint32_t         i;
+    sw_top_epoch_t  *epoch;
 
     number = sw_top_number(top, now);
     epoch = &top->epochs[number & 1];
 
-    if (epoch->number != number) {
-
-        /* what is reset is not in the list, even by a clock that is behind */
-
-        top->newest = number;
-        sw_step();
-
-        sw_top_reset(epoch, number);
-    }
-
-    if (epoch->changing) {
-        sw_top_repair(epoch);
+    if (epoch->number != number || epoch->changing) {
+        sw_top_prepare(top, epoch, number);
     }
 
     i = sw_top_find(epoch, key);
@@ -346,31 +418,58 @@ sw_top_add(sw_top_t *top, const sw_top_key_t *key, int64_t n, int64_t now)
         return;
     }
 
-    counter = &sw_top_counters(epoch)[i];
-    count = counter->count + n;
-
-    if (!sw_top_full(epoch)
-        || sw_top_settled(epoch, counter->place, count))
-    {
-        counter->count = count;
-
-    } else {
-        sw_top_change_begin(epoch);
-
-        counter->count = count;
-        sw_step();
-
-        sw_top_sink(epoch, counter->place, i);
-        sw_top_change_end(epoch);
+    if (sw_top_settled(epoch, i, sw_top_counters(epoch)[i].count + n)) {
+        sw_top_count(epoch, i, n, now);
+        return;
     }
 
+    sw_top_change_begin(epoch);
+
+    sw_top_count(epoch, i, n, now);
     sw_step();
 
-    client = sw_top_client(epoch, i);
+    sw_top_sink(epoch, sw_top_counters(epoch)[i].place, i);
+    sw_top_change_end(epoch);
+}
 
-    if (now > client->last) {
-        client->last = now;
+
+static uint32_t
+sw_top_find(const sw_top_epoch_t *epoch, const sw_top_key_t *key)
+{
+    uint32_t                 i;
+    const sw_top_counter_t  *counters;
+
+    counters = sw_top_counters(epoch);
+    i = *sw_top_bucket(epoch, key->hash);
+
+    while (i != SW_TOP_NONE
+           && (counters[i].hash != key->hash
+               || !sw_top_same(sw_top_client(epoch, i), key)))
+    {
+        i = counters[i].next;
     }
+
+    return i;
+}
+
+
+/* an epoch for a number that has come, or after a process died in a change */
+
+static void
+sw_top_prepare(sw_top_t *top, sw_top_epoch_t *epoch, int64_t number)
+{
+    if (epoch->number != number) {
+
+        /* what is reset is not in the list, even by a clock that is behind */
+
+        top->newest = number;
+        sw_step();
+
+        sw_top_reset(epoch, number);
+        return;
+    }
+
+    sw_top_repair(epoch);
 }
 
 
@@ -571,7 +670,7 @@ sw_top_sink(sw_top_epoch_t *epoch, uint32_t place, uint32_t i)
 
 /*
  * After a process died between begin and end.  What it was adding is counted
- * or not, and the time of its rejection may be missing.
+ * or not; nothing else is lost.
  */
 
 static void

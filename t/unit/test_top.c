@@ -516,7 +516,7 @@ sizes(void)
     for (i = 1; i < SW_TOP_COUNTERS_MAX; i += 1 + i / 3) {
         size = sw_top_size(i);
         good = good && size % 8 == 0 && size > sw_top_size(i - 1)
-               && size < 2 * (SW_TOP_KEY + 72) * (i + 1) + 200;
+               && size < 2 * (SW_TOP_KEY + 80) * (i + 1) + 200;
     }
 
     tap_ok(good, "the size grows with the counters");
