@@ -369,7 +369,7 @@ sw_top_add(sw_top_t *top, const sw_top_key_t *key, int64_t n, int64_t now)
     sw_top_epoch_t    *epoch;
     sw_top_counter_t  *counters;
 
-    epoch = &top->epochs[top->newest & 1];
+    epoch = (top->newest & 1) ? &top->epochs[1] : &top->epochs[0];
 
     if (now - top->born >= top->newest * SW_TOP_EPOCH
         || epoch->number != top->newest || epoch->changing)

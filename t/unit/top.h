@@ -27,7 +27,7 @@
 
 typedef enum {
     TOP_TEXT = 0,
-    TOP_BINARY,                    /* with NUL, of 4 bytes */
+    TOP_BINARY,                    /* with NUL, differ at their end */
     TOP_LENGTHS,                   /* one is the beginning of the next */
     TOP_TAILS,                     /* differ behind what is kept of them */
     TOP_KINDS
@@ -65,10 +65,10 @@ top_spell(unsigned char *text, top_kind_e kind, int i)
     switch (kind) {
 
     case TOP_BINARY:
-        memset(text, 0, 4);
-        text[1] = (unsigned char) (i % 16);
-        text[3] = (unsigned char) (i / 16);
-        return 4;
+        memset(text, 0, 6);
+        text[4] = (unsigned char) (i % 16);
+        text[5] = (unsigned char) (i / 16);
+        return 6;
 
     case TOP_LENGTHS:
         memset(text, 'a', SW_TOP_KEY + TOP_KEYS);
