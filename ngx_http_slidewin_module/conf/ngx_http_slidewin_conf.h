@@ -49,6 +49,7 @@ typedef struct {
     ngx_int_t                      variable;   /* its index, if the key is one
                                                 * variable; or NGX_ERROR */
     ngx_http_complex_value_t      *rate;       /* NULL: as in the rule */
+    ngx_str_t                      rate_text;  /* as configured */
     sw_rule_t                      rule;
     ngx_http_slidewin_zone_t      *zone;
     ngx_http_slidewin_store_t     *store;

@@ -259,6 +259,7 @@ ngx_http_slidewin_conf_zone_rate(ngx_conf_t *cf, ngx_str_t *arg,
 
     args->rate_arg = *arg;
     policy = args->policy;
+    policy->rate_text = *value;
 
     if (ngx_http_script_variables_count(value)) {
         policy->rate = ngx_http_slidewin_param_compile(cf, value);
