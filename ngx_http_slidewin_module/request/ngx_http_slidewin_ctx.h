@@ -32,6 +32,7 @@ struct ngx_http_slidewin_entry_s {
                                                 * took for the policy */
     int64_t                        refund;     /* in the log phase */
     int64_t                        rate;       /* the limit; 0: bad */
+    ngx_str_t                      rate_text;  /* if it is from a variable */
     int64_t                        quota;      /* rate, or on_error's share */
     int64_t                        deadline;   /* of waiting, ms; 0: not
                                                 * rejected so far */
