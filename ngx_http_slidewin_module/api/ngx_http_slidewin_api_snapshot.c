@@ -50,7 +50,7 @@ const ngx_str_t  ngx_http_slidewin_api_errors[] = {
 };
 
 
-/* ngx_http_slidewin_utilization_bounds, ..._latency_bounds in seconds */
+/* ngx_http_slidewin_util_bounds, ..._latency_bounds in seconds */
 
 const ngx_str_t  ngx_http_slidewin_api_util_bounds[] = {
     ngx_string("0.25"), ngx_string("0.5"), ngx_string("0.75"),

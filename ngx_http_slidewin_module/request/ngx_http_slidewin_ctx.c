@@ -38,20 +38,13 @@ ngx_str_t  ngx_http_slidewin_sources[] = {
 };
 
 
+/* the redirect has not cleared the pool's cleanups */
+
 ngx_http_slidewin_ctx_t *
-ngx_http_slidewin_ctx_find(ngx_http_request_t *r)
+ngx_http_slidewin_ctx_find_again(ngx_http_request_t *r)
 {
     ngx_pool_cleanup_t       *cln;
     ngx_http_slidewin_ctx_t  *ctx;
-
-    r = r->main;
-    ctx = ngx_http_get_module_ctx(r, ngx_http_slidewin_module);
-
-    if (ctx || (!r->internal && !r->filter_finalize)) {
-        return ctx;
-    }
-
-    /* an internal redirect has cleared r->ctx, not the pool's cleanups */
 
     for (cln = r->pool->cleanup; cln; cln = cln->next) {
         if (cln->handler == ngx_http_slidewin_ctx_cleanup) {
@@ -101,8 +94,13 @@ ngx_http_slidewin_ctx_create(ngx_http_request_t *r, ngx_uint_t n)
 static void
 ngx_http_slidewin_ctx_cleanup(void *data)
 {
-    ngx_http_slidewin_ctx_cancel(data);
-    ngx_http_slidewin_record(data);
+    ngx_http_slidewin_ctx_t  *ctx = data;
+
+    if (ctx->pending || ctx->waiter) {
+        ngx_http_slidewin_ctx_cancel(ctx);
+    }
+
+    ngx_http_slidewin_record(ctx);
 }
 
 

@@ -12,6 +12,7 @@
 
 #include "ngx_http_slidewin_conf.h"
 #include "ngx_http_slidewin_delay_queue.h"
+#include "ngx_http_slidewin_module.h"
 #include "ngx_http_slidewin_stats.h"
 
 
@@ -82,8 +83,9 @@ typedef struct {
 } ngx_http_slidewin_ctx_t;
 
 
-/* NULL if no limit has applied to the request so far */
-ngx_http_slidewin_ctx_t *ngx_http_slidewin_ctx_find(ngx_http_request_t *r);
+/* the same after an internal redirect, which has cleared r->ctx */
+ngx_http_slidewin_ctx_t *ngx_http_slidewin_ctx_find_again(
+    ngx_http_request_t *r);
 
 /* with memory for the entries of n limits */
 ngx_http_slidewin_ctx_t *ngx_http_slidewin_ctx_create(ngx_http_request_t *r,
@@ -116,6 +118,24 @@ int64_t ngx_http_slidewin_retry_after(ngx_http_slidewin_ctx_t *ctx);
 
 /* rounded up */
 int64_t ngx_http_slidewin_seconds(int64_t ms);
+
+
+/* NULL if no limit has applied to the request so far */
+
+static ngx_inline ngx_http_slidewin_ctx_t *
+ngx_http_slidewin_ctx_find(ngx_http_request_t *r)
+{
+    ngx_http_slidewin_ctx_t  *ctx;
+
+    r = r->main;
+    ctx = ngx_http_get_module_ctx(r, ngx_http_slidewin_module);
+
+    if (ctx || (!r->internal && !r->filter_finalize)) {
+        return ctx;
+    }
+
+    return ngx_http_slidewin_ctx_find_again(r);
+}
 
 
 static ngx_inline void

@@ -30,6 +30,7 @@ static ngx_int_t ngx_http_slidewin_fail_pass(ngx_http_slidewin_ctx_t *ctx);
 ngx_int_t
 ngx_http_slidewin_handler(ngx_http_request_t *r)
 {
+    int64_t                        decided_at;
     ngx_int_t                      rc;
     ngx_http_slidewin_ctx_t       *ctx;
     ngx_http_slidewin_loc_conf_t  *slcf;
@@ -108,7 +109,10 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
         return ngx_http_slidewin_suspend(r, ctx);
     }
 
-    ctx->latency += ngx_http_slidewin_clock_us() - ctx->started;
+    decided_at = ctx->call.decided_at;
+
+    ctx->latency += (decided_at ? decided_at : ngx_http_slidewin_clock_us())
+                    - ctx->started;
 
     while (ctx->rejected) {
 

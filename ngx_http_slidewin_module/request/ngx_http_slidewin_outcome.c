@@ -92,32 +92,6 @@ ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
 }
 
 
-ngx_http_slidewin_status_e
-ngx_http_slidewin_entry_status(ngx_http_slidewin_entry_t *entry)
-{
-    switch (entry->source) {
-
-    case NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN:
-        return NGX_HTTP_SLIDEWIN_ERROR_PASSED;
-
-    case NGX_HTTP_SLIDEWIN_SOURCE_FAIL_CLOSED:
-        return entry->claim.dry_run ? NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN
-                                    : NGX_HTTP_SLIDEWIN_ERROR_REJECTED;
-
-    default:
-        break;
-    }
-
-    if (entry->claim.verdict.admitted) {
-        return entry->delayed ? NGX_HTTP_SLIDEWIN_DELAYED
-                              : NGX_HTTP_SLIDEWIN_PASSED;
-    }
-
-    return entry->claim.dry_run ? NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN
-                                : NGX_HTTP_SLIDEWIN_REJECTED;
-}
-
-
 /*
  * The graver outcome; of two rejections the longer, since both must end; of
  * two admissions the one with less remaining.

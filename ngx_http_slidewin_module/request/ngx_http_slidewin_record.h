@@ -13,6 +13,11 @@
 #include "ngx_http_slidewin_ctx.h"
 
 
+/* of this worker */
+extern ngx_http_slidewin_request_counters_t
+    *ngx_http_slidewin_record_requests;
+
+
 void ngx_http_slidewin_record_decided(ngx_http_slidewin_ctx_t *ctx);
 
 

@@ -9,7 +9,7 @@
 
 
 /* samples that make a finding, 1,024 requests, if they come in time */
-#define NGX_HTTP_SLIDEWIN_SHARED_KEY_SAMPLES  64
+#define NGX_HTTP_SLIDEWIN_SHARED_KEY_SAMPLES  16
 #define NGX_HTTP_SLIDEWIN_SHARED_KEY_TIME     600000    /* ms */
 
 /* of the samples: more than this */
