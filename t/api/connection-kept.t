@@ -15,7 +15,7 @@ my $redis = SlidewinRedis->start;
 my $nginx = SlidewinNginx->start(
     http => 'slidewin_zone $arg_k zone=one:1m rate=2r/40d store=local;'
             . 'slidewin_zone $arg_k zone=remote:1m rate=2r/40d;'
-            . 'slidewin_redis ' . $redis->url . ';',
+            . 'slidewin_redis ' . $redis->url . ' timeout=5s;',
     server => <<"END",
         listen 127.0.0.1:$port http2;
         slidewin zone=one;
