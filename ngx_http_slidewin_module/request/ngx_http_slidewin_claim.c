@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 
 #include "ngx_http_slidewin_claim.h"
+#include "ngx_http_slidewin_record.h"
 #include "sw_parse.h"
 
 
@@ -22,7 +23,7 @@ static ngx_int_t ngx_http_slidewin_claim_limit(ngx_http_request_t *r,
 static ngx_int_t ngx_http_slidewin_claim_key(ngx_http_request_t *r,
     ngx_http_slidewin_policy_t *policy, ngx_str_t *key);
 static ngx_int_t ngx_http_slidewin_claim_rate(ngx_http_request_t *r,
-    ngx_http_slidewin_policy_t *policy, sw_rule_t *rule);
+    ngx_http_slidewin_entry_t *entry);
 static ngx_int_t ngx_http_slidewin_claim_cost(ngx_http_request_t *r,
     ngx_http_slidewin_limit_t *limit, ngx_http_slidewin_claim_t *claim);
 static void ngx_http_slidewin_claim_bad(ngx_http_request_t *r,
@@ -63,6 +64,10 @@ ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
         rc = ngx_http_slidewin_claim_limit(r, limits[i], entry);
 
         if (rc == NGX_DECLINED) {
+            if (ctx->status == NGX_HTTP_SLIDEWIN_UNDECIDED) {
+                ngx_http_slidewin_record_bypass(limits[i]->policy);
+            }
+
             continue;
         }
 
@@ -228,7 +233,7 @@ ngx_http_slidewin_claim_limit(ngx_http_request_t *r,
     entry->claim.zone = policy->zone;
     entry->claim.name = policy->name;
 
-    if (ngx_http_slidewin_claim_rate(r, policy, &entry->claim.rule) != NGX_OK
+    if (ngx_http_slidewin_claim_rate(r, entry) != NGX_OK
         || ngx_http_slidewin_claim_cost(r, limit, &entry->claim) != NGX_OK)
     {
         return NGX_ERROR;
@@ -266,10 +271,15 @@ ngx_http_slidewin_claim_key(ngx_http_request_t *r,
 
 static ngx_int_t
 ngx_http_slidewin_claim_rate(ngx_http_request_t *r,
-    ngx_http_slidewin_policy_t *policy, sw_rule_t *rule)
+    ngx_http_slidewin_entry_t *entry)
 {
-    ngx_str_t    value;
-    const char  *error;
+    ngx_str_t                    value;
+    sw_rule_t                   *rule;
+    const char                  *error;
+    ngx_http_slidewin_policy_t  *policy;
+
+    policy = entry->policy;
+    rule = &entry->claim.rule;
 
     *rule = policy->rule;
 
@@ -280,6 +290,8 @@ ngx_http_slidewin_claim_rate(ngx_http_request_t *r,
     if (ngx_http_complex_value(r, policy->rate, &value) != NGX_OK) {
         return NGX_ERROR;
     }
+
+    entry->rate_text = value;
 
     error = "it must be <count>r/<period>";
 

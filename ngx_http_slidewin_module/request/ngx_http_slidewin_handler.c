@@ -229,9 +229,7 @@ ngx_http_slidewin_delay_request(ngx_http_request_t *r,
             ctx->delay_logged = 1;
 
             ngx_http_slidewin_report(r, entry, NGX_HTTP_SLIDEWIN_DELAYED,
-                                     ", limit %L in %Lms, for %Lms",
-                                     entry->quota,
-                                     entry->claim.rule.window,
+                                     ", wait: %Lms",
                                      entry->claim.verdict.retry);
         }
     }

@@ -7,8 +7,6 @@
 #include "ngx_http_slidewin_report.h"
 
 
-static ngx_http_slidewin_status_e ngx_http_slidewin_entry_status(
-    ngx_http_slidewin_entry_t *entry);
 static void ngx_http_slidewin_outcome_supersede(ngx_http_slidewin_ctx_t *ctx);
 static void ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
@@ -94,7 +92,7 @@ ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
 }
 
 
-static ngx_http_slidewin_status_e
+ngx_http_slidewin_status_e
 ngx_http_slidewin_entry_status(ngx_http_slidewin_entry_t *entry)
 {
     switch (entry->source) {
@@ -188,7 +186,6 @@ static void
 ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx)
 {
-    sw_rule_t                  *rule;
     sw_verdict_t               *verdict;
     ngx_http_slidewin_entry_t  *entry;
 
@@ -197,7 +194,6 @@ ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
     }
 
     entry = ctx->decider;
-    rule = &entry->claim.rule;
 
     if (!ngx_http_slidewin_entry_has_verdict(entry)) {
         ngx_http_slidewin_report(r, entry, ctx->status, "");
@@ -210,12 +206,10 @@ ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
         ngx_http_slidewin_report(r, entry, ctx->status,
                                  ", its cost %L is above the limit %L: it can "
                                  "never pass",
-                                 entry->claim.cost, rule->limit);
+                                 entry->claim.cost, entry->claim.rule.limit);
         return;
     }
 
-    ngx_http_slidewin_report(r, entry, ctx->status,
-                             ", limit %L in %Lms, retry after %Ls",
-                             rule->limit, rule->window,
+    ngx_http_slidewin_report(r, entry, ctx->status, ", retry after: %Ls",
                              ngx_http_slidewin_retry_after(ctx));
 }
