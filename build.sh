@@ -108,6 +108,7 @@ prepare_tests() {
     test_nginx
     valkey
     fail2ban
+    prometheus
 }
 
 prepare_check() {
