@@ -23,6 +23,25 @@ typedef struct ngx_http_slidewin_zone_s   ngx_http_slidewin_zone_t;
 typedef struct ngx_http_slidewin_store_s  ngx_http_slidewin_store_t;
 typedef struct ngx_http_slidewin_call_s   ngx_http_slidewin_call_t;
 
+/* in shared memory: see stats/ */
+typedef struct ngx_http_slidewin_stats_s  ngx_http_slidewin_stats_t;
+typedef struct ngx_http_slidewin_store_counters_s
+    ngx_http_slidewin_store_counters_t;
+
+
+/* how a worker finds a remote store, for operators */
+
+typedef struct {
+    ngx_uint_t                  connected;   /* connections that are ready */
+    ngx_uint_t                  needed;      /* connections */
+    ngx_uint_t                  open;        /* breakers */
+    ngx_uint_t                  probing;     /* breakers */
+    ngx_uint_t                  in_flight;   /* checks */
+    ngx_int_t                   slots;       /* covered; -1: no cluster */
+    ngx_msec_t                  timeout;
+    u_char                      address[128];  /* terminated */
+} ngx_http_slidewin_store_status_t;
+
 
 /* what a request asks of one policy, and the verdict */
 
@@ -85,6 +104,7 @@ struct ngx_http_slidewin_call_s {
  *           was left waiting; NGX_DECLINED if the call was not sent and need
  *           not be.
  * shard     claims of different shards cannot be decided in one call.
+ * status    tells how this worker finds the store.
  *
  * init_process and exit_process are a worker's; all but take, reset and
  * give_back may be NULL.
@@ -106,6 +126,9 @@ typedef struct {
                                        ngx_http_slidewin_call_t *replacement);
     ngx_uint_t                (*shard)(ngx_http_slidewin_store_t *store,
                                        ngx_http_slidewin_claim_t *claim);
+    void                      (*status)(ngx_http_slidewin_store_t *store,
+                                        ngx_http_slidewin_store_status_t
+                                            *status);
     ngx_int_t                 (*init_process)(
                                         ngx_http_slidewin_store_t *store);
     void                      (*exit_process)(
@@ -117,9 +140,11 @@ struct ngx_http_slidewin_store_s {
     ngx_str_t                           name;
     const ngx_http_slidewin_backend_t  *backend;
     void                               *data;
+    ngx_http_slidewin_stats_t          *stats;    /* NULL: local */
+    ngx_http_slidewin_store_counters_t *counters; /* of this worker */
     uint16_t                            origin;   /* differs by store */
     unsigned                            local:1;
-    unsigned                            used:1;   /* by a limit */
+    unsigned                            used:1;   /* by a limit, the API */
 };
 
 

@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "ngx_http_slidewin_api.h"
 #include "ngx_http_slidewin_conf.h"
 #include "ngx_http_slidewin_lease.h"
 #include "ngx_http_slidewin_module.h"
@@ -13,6 +14,8 @@
 static ngx_int_t ngx_http_slidewin_init(ngx_conf_t *cf);
 static ngx_int_t ngx_http_slidewin_init_module(ngx_cycle_t *cycle);
 static ngx_int_t ngx_http_slidewin_init_process(ngx_cycle_t *cycle);
+static void ngx_http_slidewin_init_counters(
+    ngx_http_slidewin_main_conf_t *smcf);
 static void ngx_http_slidewin_exit_process(ngx_cycle_t *cycle);
 static ngx_http_slidewin_main_conf_t *ngx_http_slidewin_process_conf(
     ngx_cycle_t *cycle);
@@ -86,6 +89,13 @@ static ngx_command_t  ngx_http_slidewin_commands[] = {
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_TAKE2,
       ngx_http_slidewin_conf_client_prefix,
       NGX_HTTP_SRV_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("slidewin_api"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS|NGX_CONF_TAKE12,
+      ngx_http_slidewin_api_directive,
+      NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
 
@@ -212,6 +222,8 @@ ngx_http_slidewin_init_process(ngx_cycle_t *cycle)
         return NGX_OK;
     }
 
+    ngx_http_slidewin_init_counters(smcf);
+
     stores = smcf->stores.elts;
 
     for (i = 0; i < smcf->stores.nelts; i++) {
@@ -230,7 +242,44 @@ ngx_http_slidewin_init_process(ngx_cycle_t *cycle)
         }
     }
 
+    if (smcf->api) {
+        ngx_http_slidewin_api_start(smcf);
+    }
+
     return NGX_OK;
+}
+
+
+/* of this worker */
+
+static void
+ngx_http_slidewin_init_counters(ngx_http_slidewin_main_conf_t *smcf)
+{
+    ngx_uint_t                    i;
+    ngx_http_slidewin_store_t   **stores;
+    ngx_http_slidewin_policy_t  **policies;
+
+    if (smcf->stats == NULL) {
+        return;
+    }
+
+    smcf->counters = ngx_http_slidewin_stats_slot(smcf->stats);
+
+    policies = smcf->policies.elts;
+
+    for (i = 0; i < smcf->policies.nelts; i++) {
+        policies[i]->counters = ngx_http_slidewin_stats_slot(
+                                    policies[i]->stats);
+    }
+
+    stores = smcf->stores.elts;
+
+    for (i = 0; i < smcf->stores.nelts; i++) {
+        if (stores[i]->stats) {
+            stores[i]->counters = ngx_http_slidewin_stats_slot(
+                                      stores[i]->stats);
+        }
+    }
 }
 
 
@@ -246,6 +295,10 @@ ngx_http_slidewin_exit_process(ngx_cycle_t *cycle)
 
     if (smcf == NULL) {
         return;
+    }
+
+    if (smcf->api) {
+        ngx_http_slidewin_api_stop(smcf);
     }
 
     policies = smcf->policies.elts;

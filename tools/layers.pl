@@ -19,10 +19,12 @@ my $MODULE = 'ngx_http_slidewin_module';
 my @ROOMS = (
     [sw => qr{^sw/}],
     [root => qr{^[^/]+\.h$|^ngx_http_slidewin_refund\.c$}],
+    [stats => qr{^stats/}],
     [shm => qr{^shm/}],
     [conf => qr{^conf/}],
     [cache => qr{^cache/}],
     [request => qr{^request/}],
+    [api => qr{^api/}],
     ['redis/transport' => qr{^redis/transport/}],
     ['redis/topology' => qr{^redis/topology/|_redis_types\.h$}],
     ['redis/calls' => qr{^redis/calls/}],
@@ -33,7 +35,7 @@ my @ROOMS = (
 # Rooms below that are none of a room's business: requests know stores by
 # backend.h, and the two stores do not know each other.
 my %FOREIGN = (request => qr{^shm$});
-$FOREIGN{$_} = qr{^(shm|cache|request)$}
+$FOREIGN{$_} = qr{^(shm|cache|request|api)$}
     for 'redis/transport', 'redis/topology', 'redis/calls', 'redis';
 $FOREIGN{$_} .= '|^conf$'
     for 'redis/transport', 'redis/topology', 'redis/calls';

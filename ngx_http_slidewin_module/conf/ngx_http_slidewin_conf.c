@@ -15,10 +15,10 @@
 #define NGX_HTTP_SLIDEWIN_DENY_CACHE_SHORT  100    /* ms */
 
 
-static ngx_http_slidewin_policy_t *ngx_http_slidewin_conf_find_policy(
-    ngx_http_slidewin_main_conf_t *smcf, ngx_str_t *name);
 static ngx_http_slidewin_store_t *ngx_http_slidewin_conf_find_store(
     ngx_http_slidewin_main_conf_t *smcf, ngx_str_t *name);
+static ngx_int_t ngx_http_slidewin_conf_add_stats(ngx_conf_t *cf,
+    ngx_http_slidewin_main_conf_t *smcf);
 
 
 char *
@@ -232,7 +232,7 @@ ngx_http_slidewin_conf_client_prefix(ngx_conf_t *cf, ngx_command_t *cmd,
 }
 
 
-static ngx_http_slidewin_policy_t *
+ngx_http_slidewin_policy_t *
 ngx_http_slidewin_conf_find_policy(ngx_http_slidewin_main_conf_t *smcf,
     ngx_str_t *name)
 {
@@ -387,6 +387,76 @@ ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
         ngx_conf_init_value(policies[i]->deny_cache,
                             policies[i]->store->local
                                 ? 0 : NGX_HTTP_SLIDEWIN_DENY_CACHE);
+
+        /* operators may ask for keys of a zone that no limit uses */
+
+        if (smcf->api) {
+            policies[i]->store->used = 1;
+        }
+    }
+
+    return ngx_http_slidewin_conf_add_stats(cf, smcf);
+}
+
+
+static ngx_int_t
+ngx_http_slidewin_conf_add_stats(ngx_conf_t *cf,
+    ngx_http_slidewin_main_conf_t *smcf)
+{
+    ngx_uint_t                    i;
+    ngx_http_slidewin_store_t   **stores;
+    ngx_http_slidewin_policy_t  **policies, *policy;
+
+    static ngx_str_t  all = ngx_string("all");
+
+    if (smcf->policies.nelts == 0) {
+        return NGX_OK;
+    }
+
+    smcf->stats = ngx_http_slidewin_stats_add(cf, "requests", &all,
+                              sizeof(ngx_http_slidewin_request_counters_t), 0);
+    if (smcf->stats == NULL) {
+        return NGX_ERROR;
+    }
+
+    policies = smcf->policies.elts;
+
+    for (i = 0; i < smcf->policies.nelts; i++) {
+        policy = policies[i];
+
+        policy->stats = ngx_http_slidewin_stats_add(cf, "zone", &policy->name,
+                                 sizeof(ngx_http_slidewin_zone_counters_t),
+                                 sizeof(ngx_http_slidewin_zone_facts_t));
+        if (policy->stats == NULL) {
+            return NGX_ERROR;
+        }
+
+        if (policy->top_counters == 0) {
+            continue;
+        }
+
+        policy->top = ngx_http_slidewin_top_add_zone(cf, &policy->name,
+                                                     policy->top_counters);
+        if (policy->top == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    stores = smcf->stores.elts;
+
+    for (i = 0; i < smcf->stores.nelts; i++) {
+
+        if (stores[i]->local) {
+            continue;
+        }
+
+        stores[i]->stats = ngx_http_slidewin_stats_add(cf, "store",
+                                 &stores[i]->name,
+                                 sizeof(ngx_http_slidewin_store_counters_t),
+                                 sizeof(ngx_http_slidewin_store_facts_t));
+        if (stores[i]->stats == NULL) {
+            return NGX_ERROR;
+        }
     }
 
     return NGX_OK;
@@ -480,6 +550,12 @@ ngx_http_slidewin_create_loc_conf(ngx_conf_t *cf)
     slcf->dry_run = NGX_CONF_UNSET;
     slcf->retry_jitter = NGX_CONF_UNSET;
 
+    /* not inherited */
+
+    slcf->api = 0;
+    slcf->api_write = 0;
+    slcf->api_from_any = 0;
+
     return slcf;
 }
 
@@ -491,6 +567,13 @@ ngx_http_slidewin_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_http_slidewin_loc_conf_t  *conf = child;
 
     ngx_conf_merge_ptr_value(conf->limits, prev->limits, NULL);
+
+    /* operators must get in when a limit is what is wrong */
+
+    if (conf->api) {
+        conf->limits = NULL;
+    }
+
     ngx_conf_merge_uint_value(conf->status, prev->status,
                               NGX_HTTP_TOO_MANY_REQUESTS);
     ngx_conf_merge_uint_value(conf->log_level, prev->log_level, NGX_LOG_ERR);

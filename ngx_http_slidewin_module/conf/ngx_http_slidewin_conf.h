@@ -9,6 +9,8 @@
 
 #include "ngx_http_slidewin_backend.h"
 #include "ngx_http_slidewin_param.h"
+#include "ngx_http_slidewin_stats.h"
+#include "ngx_http_slidewin_top.h"
 #include "sw_status.h"
 
 
@@ -39,6 +41,17 @@ typedef struct {
 } ngx_http_slidewin_outage_t;
 
 
+/* requests that are looked at for a key which is that of a proxy */
+
+typedef struct {
+    ngx_uint_t                     requests;   /* since the last sample */
+    ngx_uint_t                     samples;
+    ngx_uint_t                     hits;       /* of these: of the key */
+    uint32_t                       hash;       /* of the key */
+    ngx_msec_t                     since;
+} ngx_http_slidewin_sampling_t;
+
+
 /* slidewin_zone */
 
 typedef struct {
@@ -49,6 +62,7 @@ typedef struct {
     ngx_int_t                      variable;   /* its index, if the key is one
                                                 * variable; or NGX_ERROR */
     ngx_http_complex_value_t      *rate;       /* NULL: as in the rule */
+    ngx_str_t                      rate_text;  /* as configured */
     sw_rule_t                      rule;
     ngx_http_slidewin_zone_t      *zone;
     ngx_http_slidewin_store_t     *store;
@@ -58,8 +72,13 @@ typedef struct {
     int64_t                        lease;      /* percent; 0: none */
     int64_t                        deny_cache; /* ms; 0: off */
     ngx_http_slidewin_ref_t        cache_ref;  /* lease= or deny_cache= */
+    int64_t                        top_counters; /* 0: off */
+    ngx_http_slidewin_top_t       *top;        /* NULL: off */
+    ngx_http_slidewin_stats_t     *stats;
 
     /* of this worker */
+    ngx_http_slidewin_zone_counters_t  *counters;
+    ngx_http_slidewin_sampling_t   sampling;
     ngx_event_t                    lease_timer;
     ngx_msec_t                     lease_interval;
     ngx_http_slidewin_outage_t     outage;
@@ -92,7 +111,12 @@ typedef struct {
     ngx_array_t                    limits;     /* .._limit_t *, of all
                                                 * locations */
     ngx_flag_t                     needs_log_phase;  /* for count=, reset= */
+    ngx_flag_t                     api;        /* some location has it */
     ngx_http_slidewin_store_t      local;
+    ngx_http_slidewin_stats_t     *stats;      /* NULL: no zones */
+
+    /* of this worker */
+    ngx_http_slidewin_request_counters_t  *counters;
 } ngx_http_slidewin_main_conf_t;
 
 
@@ -110,6 +134,9 @@ typedef struct {
     ngx_uint_t                     headers;
     ngx_flag_t                     dry_run;
     int64_t                        retry_jitter;  /* ms */
+    ngx_flag_t                     api;        /* slidewin_api */
+    ngx_flag_t                     api_write;
+    ngx_flag_t                     api_from_any;
 } ngx_http_slidewin_loc_conf_t;
 
 
@@ -139,6 +166,13 @@ char *ngx_http_slidewin_conf_client_prefix(ngx_conf_t *cf, ngx_command_t *cmd,
 /* a store by name, for store=NAME; an empty name is the default store */
 char *ngx_http_slidewin_conf_add_store(ngx_conf_t *cf,
     ngx_http_slidewin_store_t *store);
+
+extern const ngx_str_t  ngx_http_slidewin_algorithms[];
+
+
+/* a policy by the name of its zone, or NULL */
+ngx_http_slidewin_policy_t *ngx_http_slidewin_conf_find_policy(
+    ngx_http_slidewin_main_conf_t *smcf, ngx_str_t *name);
 
 /* finds policies and stores by name, when all of http{} has been read */
 ngx_int_t ngx_http_slidewin_conf_resolve(ngx_conf_t *cf);

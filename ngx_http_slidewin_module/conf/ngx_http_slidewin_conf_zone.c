@@ -9,6 +9,10 @@
 #include "sw_parse.h"
 
 
+/* clients that a zone tells among the most rejected */
+#define NGX_HTTP_SLIDEWIN_TOP       128
+#define NGX_HTTP_SLIDEWIN_TOP_MAX   10000
+
 /* for so long this machine may not notice that a limit was raised elsewhere */
 #define NGX_HTTP_SLIDEWIN_DENY_MAX  60000    /* ms */
 
@@ -40,6 +44,8 @@ static char *ngx_http_slidewin_conf_zone_lease(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
 static char *ngx_http_slidewin_conf_zone_deny_cache(ngx_conf_t *cf,
     ngx_str_t *arg, ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_conf_zone_top(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf);
 static char *ngx_http_slidewin_conf_zone_check(ngx_conf_t *cf,
     ngx_http_slidewin_policy_args_t *args);
 
@@ -53,15 +59,17 @@ static const ngx_http_slidewin_param_t  ngx_http_slidewin_conf_zone_params[] = {
     { ngx_string("on_error="), ngx_http_slidewin_conf_zone_on_error, 0 },
     { ngx_string("lease="), ngx_http_slidewin_conf_zone_lease, 0 },
     { ngx_string("deny_cache="), ngx_http_slidewin_conf_zone_deny_cache, 0 },
+    { ngx_string("top="), ngx_http_slidewin_conf_zone_top, 0 },
     { ngx_null_string, NULL, 0 }
 };
 
 
-static const ngx_str_t  ngx_http_slidewin_algorithms[] = {
+const ngx_str_t  ngx_http_slidewin_algorithms[] = {
     [SW_COUNTER] = ngx_string("counter"),
     [SW_FIXED] = ngx_string("fixed"),
     [SW_STRICT] = ngx_string("strict"),
-    [SW_LOG] = ngx_string("log")
+    [SW_LOG] = ngx_string("log"),
+    ngx_null_string
 };
 
 
@@ -97,6 +105,7 @@ ngx_http_slidewin_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd,
     policy->rule.slices = SW_SLICES;
     policy->share = 100;
     policy->deny_cache = NGX_CONF_UNSET;
+    policy->top_counters = NGX_HTTP_SLIDEWIN_TOP;
 
     ngx_rbtree_init(&policy->queues, &policy->sentinel,
                     ngx_str_rbtree_insert_value);
@@ -259,6 +268,7 @@ ngx_http_slidewin_conf_zone_rate(ngx_conf_t *cf, ngx_str_t *arg,
 
     args->rate_arg = *arg;
     policy = args->policy;
+    policy->rate_text = *value;
 
     if (ngx_http_script_variables_count(value)) {
         policy->rate = ngx_http_slidewin_param_compile(cf, value);
@@ -288,10 +298,7 @@ ngx_http_slidewin_conf_zone_algorithm(ngx_conf_t *cf, ngx_str_t *arg,
 
     ngx_uint_t  i;
 
-    for (i = 0;
-         i < sizeof(ngx_http_slidewin_algorithms) / sizeof(ngx_str_t);
-         i++)
-    {
+    for (i = 0; ngx_http_slidewin_algorithms[i].len; i++) {
         if (ngx_http_slidewin_str_eq(value,
                               &ngx_http_slidewin_algorithms[i]))
         {
@@ -444,6 +451,37 @@ ngx_http_slidewin_conf_zone_deny_cache(ngx_conf_t *cf, ngx_str_t *arg,
     }
 
     ngx_http_slidewin_param_set_ref(cf, &policy->cache_ref, arg);
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_slidewin_conf_zone_top(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
+{
+    ngx_http_slidewin_policy_args_t  *args = conf;
+
+    ngx_http_slidewin_policy_t  *policy;
+
+    policy = args->policy;
+
+    if (value->len == 3 && ngx_strncmp(value->data, "off", 3) == 0) {
+        policy->top_counters = 0;
+        return NGX_CONF_OK;
+    }
+
+    if (sw_parse_count((char *) value->data, value->len,
+                       NGX_HTTP_SLIDEWIN_TOP_MAX, &policy->top_counters)
+        != SW_OK
+        || policy->top_counters == 0)
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid top \"%V\" in \"slidewin_zone\" "
+                           "directive, it must be from 1 to %d, or off", arg,
+                           NGX_HTTP_SLIDEWIN_TOP_MAX);
+        return NGX_CONF_ERROR;
+    }
 
     return NGX_CONF_OK;
 }

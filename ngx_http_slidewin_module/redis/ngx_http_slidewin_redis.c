@@ -38,6 +38,11 @@ static ngx_int_t ngx_http_slidewin_redis_reassign(
     ngx_http_slidewin_call_t *replacement);
 static ngx_uint_t ngx_http_slidewin_redis_shard(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim);
+static void ngx_http_slidewin_redis_status(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_store_status_t *status);
+static void ngx_http_slidewin_redis_node_status(
+    ngx_http_slidewin_redis_node_t *node,
+    ngx_http_slidewin_store_status_t *status);
 static ngx_int_t ngx_http_slidewin_redis_init_process(
     ngx_http_slidewin_store_t *store);
 static void ngx_http_slidewin_redis_exit_process(
@@ -52,6 +57,7 @@ const ngx_http_slidewin_backend_t  ngx_http_slidewin_redis_backend = {
     ngx_http_slidewin_redis_cancel,
     ngx_http_slidewin_redis_reassign,
     ngx_http_slidewin_redis_shard,
+    ngx_http_slidewin_redis_status,
     ngx_http_slidewin_redis_init_process,
     ngx_http_slidewin_redis_exit_process
 };
@@ -135,6 +141,8 @@ ngx_http_slidewin_redis_ask(ngx_http_slidewin_store_t *store,
     }
 
     if (check && redis->checks >= redis->checks_max) {
+        ngx_http_slidewin_stats_error(store->counters,
+                                      NGX_HTTP_SLIDEWIN_ERROR_OVERLOAD);
         ngx_http_slidewin_redis_log_too_many(redis);
         return NGX_BUSY;
     }
@@ -287,6 +295,76 @@ ngx_http_slidewin_redis_shard(ngx_http_slidewin_store_t *store,
 }
 
 
+static void
+ngx_http_slidewin_redis_status(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_store_status_t *status)
+{
+    ngx_uint_t                               i;
+    ngx_http_slidewin_redis_t               *redis;
+    ngx_http_slidewin_redis_cluster_t       *cluster;
+    ngx_http_slidewin_redis_cluster_node_t  *node;
+
+    redis = store->data;
+    cluster = redis->cluster;
+
+    ngx_memzero(status, sizeof(ngx_http_slidewin_store_status_t));
+
+    status->in_flight = redis->checks;
+    status->timeout = redis->timeout;
+    status->slots = -1;
+
+    if (cluster == NULL) {
+        ngx_http_slidewin_redis_node_status(&redis->node, status);
+        return;
+    }
+
+    status->slots = cluster->slots ? SW_SLOTS - cluster->unassigned : 0;
+
+    for (i = 0; i < cluster->n; i++) {
+        node = cluster->nodes[i];
+
+        if (node && node->has_slots) {
+            ngx_http_slidewin_redis_node_status(&node->node, status);
+        }
+    }
+
+    /* the nodes are not known yet, or not any more */
+
+    if (status->needed == 0) {
+        status->needed = 1;
+    }
+}
+
+
+/* adds one node; addresses are listed as long as there is room */
+
+static void
+ngx_http_slidewin_redis_node_status(ngx_http_slidewin_redis_node_t *node,
+    ngx_http_slidewin_store_status_t *status)
+{
+    size_t   len;
+    u_char  *p, *last;
+
+    status->needed++;
+
+    status->open += (node->breaker.state == SW_BREAKER_OPEN);
+    status->probing += (node->breaker.state == SW_BREAKER_PROBING);
+
+    if (node->conn.state != NGX_HTTP_SLIDEWIN_REDIS_READY) {
+        return;
+    }
+
+    status->connected++;
+
+    len = ngx_strlen(status->address);
+    p = status->address + len;
+    last = status->address + sizeof(status->address) - 1;
+
+    (void) ngx_slprintf(p, last, "%s%s", len ? "," : "",
+                        node->conn.address);
+}
+
+
 static ngx_int_t
 ngx_http_slidewin_redis_init_process(ngx_http_slidewin_store_t *store)
 {
@@ -296,6 +374,7 @@ ngx_http_slidewin_redis_init_process(ngx_http_slidewin_store_t *store)
     ngx_http_slidewin_redis_endpoint_t  *endpoint;
 
     redis = store->data;
+    redis->access.counters = store->counters;
 
     ccf = (ngx_core_conf_t *) ngx_get_conf(ngx_cycle->conf_ctx,
                                            ngx_core_module);

@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 
 #include "ngx_http_slidewin_claim.h"
+#include "ngx_http_slidewin_record.h"
 #include "sw_parse.h"
 
 
@@ -63,6 +64,10 @@ ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
         rc = ngx_http_slidewin_claim_limit(r, limits[i], entry);
 
         if (rc == NGX_DECLINED) {
+            if (ctx->status == NGX_HTTP_SLIDEWIN_UNDECIDED) {
+                ngx_http_slidewin_record_bypass(limits[i]->policy);
+            }
+
             continue;
         }
 

@@ -6,6 +6,7 @@
 #include "ngx_http_slidewin_cache.h"
 #include "ngx_http_slidewin_ctx.h"
 #include "ngx_http_slidewin_module.h"
+#include "ngx_http_slidewin_record.h"
 #include "ngx_http_slidewin_refund.h"
 
 
@@ -20,6 +21,7 @@ ngx_str_t  ngx_http_slidewin_statuses[] = {
     [NGX_HTTP_SLIDEWIN_ERROR_PASSED] = ngx_string("ERROR_PASSED"),
     [NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN] = ngx_string("REJECTED_DRY_RUN"),
     [NGX_HTTP_SLIDEWIN_REJECTED] = ngx_string("REJECTED"),
+    [NGX_HTTP_SLIDEWIN_BANNED] = ngx_string("BANNED"),
     [NGX_HTTP_SLIDEWIN_ERROR_REJECTED] = ngx_string("ERROR_REJECTED")
 };
 
@@ -100,6 +102,7 @@ static void
 ngx_http_slidewin_ctx_cleanup(void *data)
 {
     ngx_http_slidewin_ctx_cancel(data);
+    ngx_http_slidewin_record(data);
 }
 
 

@@ -12,32 +12,7 @@
 
 #include "ngx_http_slidewin_conf.h"
 #include "ngx_http_slidewin_delay_queue.h"
-
-
-/* in the order of gravity */
-
-typedef enum {
-    NGX_HTTP_SLIDEWIN_UNDECIDED = 0,
-    NGX_HTTP_SLIDEWIN_BYPASSED,
-    NGX_HTTP_SLIDEWIN_PASSED,
-    NGX_HTTP_SLIDEWIN_DELAYED,
-    NGX_HTTP_SLIDEWIN_ERROR_PASSED,
-    NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN,
-    NGX_HTTP_SLIDEWIN_REJECTED,
-    NGX_HTTP_SLIDEWIN_ERROR_REJECTED
-} ngx_http_slidewin_status_e;
-
-
-typedef enum {
-    NGX_HTTP_SLIDEWIN_SOURCE_NONE = 0,
-    NGX_HTTP_SLIDEWIN_SOURCE_LOCAL,
-    NGX_HTTP_SLIDEWIN_SOURCE_REDIS,
-    NGX_HTTP_SLIDEWIN_SOURCE_LEASE,
-    NGX_HTTP_SLIDEWIN_SOURCE_DENY_CACHE,
-    NGX_HTTP_SLIDEWIN_SOURCE_FALLBACK,
-    NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN,
-    NGX_HTTP_SLIDEWIN_SOURCE_FAIL_CLOSED
-} ngx_http_slidewin_source_e;
+#include "ngx_http_slidewin_stats.h"
 
 
 typedef struct ngx_http_slidewin_entry_s  ngx_http_slidewin_entry_t;
@@ -102,6 +77,7 @@ typedef struct {
     unsigned                       peek_pending:1;
     unsigned                       rejected:1; /* by an entry of this pass */
     unsigned                       no_wait:1;  /* delay= applies no more */
+    unsigned                       recorded:1; /* in the statistics */
 } ngx_http_slidewin_ctx_t;
 
 

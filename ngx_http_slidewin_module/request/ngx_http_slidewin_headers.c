@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 
 #include "ngx_http_slidewin_outcome.h"
+#include "ngx_http_slidewin_record.h"
 #include "ngx_http_slidewin_request.h"
 
 
@@ -45,7 +46,13 @@ ngx_http_slidewin_header_filter(ngx_http_request_t *r)
 
     ctx = ngx_http_slidewin_ctx_find(r);
 
-    if (ctx == NULL || ctx->decider == NULL) {
+    if (ctx == NULL) {
+        return ngx_http_next_header_filter(r);
+    }
+
+    ngx_http_slidewin_record(ctx);
+
+    if (ctx->decider == NULL) {
         return ngx_http_next_header_filter(r);
     }
 

@@ -7,8 +7,6 @@
 #include "ngx_http_slidewin_report.h"
 
 
-static ngx_http_slidewin_status_e ngx_http_slidewin_entry_status(
-    ngx_http_slidewin_entry_t *entry);
 static void ngx_http_slidewin_outcome_supersede(ngx_http_slidewin_ctx_t *ctx);
 static void ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
@@ -94,7 +92,7 @@ ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
 }
 
 
-static ngx_http_slidewin_status_e
+ngx_http_slidewin_status_e
 ngx_http_slidewin_entry_status(ngx_http_slidewin_entry_t *entry)
 {
     switch (entry->source) {

@@ -12,6 +12,10 @@
 #include "ngx_http_slidewin_ctx.h"
 
 
+/* of a decided entry */
+ngx_http_slidewin_status_e ngx_http_slidewin_entry_status(
+    ngx_http_slidewin_entry_t *entry);
+
 /* whether the first of two decided entries is the decider */
 ngx_uint_t ngx_http_slidewin_outcome_precedes(ngx_http_slidewin_entry_t *one,
     ngx_http_slidewin_entry_t *two);

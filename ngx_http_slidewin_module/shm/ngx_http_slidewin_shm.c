@@ -64,6 +64,7 @@ const ngx_http_slidewin_backend_t  ngx_http_slidewin_shm_backend = {
     NULL,
     NULL,
     NULL,
+    NULL,
     NULL
 };
 

@@ -194,6 +194,39 @@ ngx_http_slidewin_zone_locks_before(ngx_http_slidewin_zone_t *one,
 }
 
 
+/* free pages, and free chunks of pages in use; figures may be a moment apart */
+
+void
+ngx_http_slidewin_zone_usage(ngx_http_slidewin_zone_t *zone,
+    ngx_http_slidewin_zone_usage_t *usage)
+{
+    ngx_uint_t                  i, n, used, total;
+    ngx_slab_pool_t            *pool;
+    ngx_http_slidewin_shctx_t  *sh;
+
+    pool = zone->shpool;
+    sh = pool->data;
+
+    usage->size = pool->end - (u_char *) pool;
+    usage->free = pool->pfree * ngx_pagesize;
+
+    n = ngx_pagesize_shift - pool->min_shift;
+
+    for (i = 0; i < n; i++) {
+        total = pool->stats[i].total;
+        used = pool->stats[i].used;
+
+        if (total > used) {
+            usage->free += (total - used) << (i + pool->min_shift);
+        }
+    }
+
+    usage->entries = sh->entries;
+    usage->evicted_idle = sh->evicted_idle;
+    usage->evicted_live = sh->evicted;
+}
+
+
 void
 ngx_http_slidewin_zone_op_init(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_zone_t *zone)

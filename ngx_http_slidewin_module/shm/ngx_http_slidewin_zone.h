@@ -51,6 +51,19 @@ ngx_uint_t ngx_http_slidewin_zone_unref(ngx_http_slidewin_zone_t *zone);
 ngx_uint_t ngx_http_slidewin_zone_locks_before(ngx_http_slidewin_zone_t *one,
     ngx_http_slidewin_zone_t *two);
 
+/* what an operator wants to know of a zone; read without its lock */
+
+typedef struct {
+    size_t                          size;
+    size_t                          free;
+    ngx_uint_t                      entries;       /* nodes */
+    ngx_uint_t                      evicted_idle;  /* expired */
+    ngx_uint_t                      evicted_live;
+} ngx_http_slidewin_zone_usage_t;
+
+void ngx_http_slidewin_zone_usage(ngx_http_slidewin_zone_t *zone,
+    ngx_http_slidewin_zone_usage_t *usage);
+
 /* an operation without a key can only work on the schedule */
 void ngx_http_slidewin_zone_op_init(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_zone_t *zone);

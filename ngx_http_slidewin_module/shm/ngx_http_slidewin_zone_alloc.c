@@ -75,6 +75,7 @@ ngx_http_slidewin_zone_alloc_expire(ngx_http_slidewin_zone_op_t *op,
             return;
         }
 
+        op->sh->evicted_idle++;
         ngx_http_slidewin_zone_alloc_evict(op, node);
     }
 }
@@ -114,7 +115,10 @@ ngx_http_slidewin_zone_alloc(ngx_http_slidewin_zone_op_t *op, size_t size,
 
         node = ngx_http_slidewin_zone_expiry_expired(op, now);
 
-        if (node == NULL || node == keep) {
+        if (node && node != keep) {
+            sh->evicted_idle++;
+
+        } else {
             node = ngx_http_slidewin_zone_alloc_least_used(op, size, keep);
 
             if (node == NULL) {

@@ -33,7 +33,7 @@
 #define NGX_HTTP_SLIDEWIN_INVALIDATED    64
 
 /* to be incremented when the layout of shared memory changes its meaning */
-#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   9
+#define NGX_HTTP_SLIDEWIN_ZONE_VERSION   10
 
 #define NGX_HTTP_SLIDEWIN_ZONE_LAYOUT                                         \
     (NGX_HTTP_SLIDEWIN_ZONE_VERSION << 24                                     \
@@ -119,7 +119,9 @@ struct ngx_http_slidewin_shctx_s {
     ngx_atomic_t                    changing;
     ngx_http_slidewin_node_t       *detached;      /* in lists, in no tree */
     int64_t                         utc_offset;    /* UTC - clock, ms */
+    ngx_uint_t                      entries;       /* nodes in trees */
     ngx_uint_t                      evicted;       /* before they expired */
+    ngx_uint_t                      evicted_idle;  /* after that */
     int64_t                         full_logged_at;
     int64_t                         invalidated[NGX_HTTP_SLIDEWIN_INVALIDATED];
                                                    /* us */

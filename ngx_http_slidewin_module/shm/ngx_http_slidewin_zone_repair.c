@@ -74,6 +74,7 @@ ngx_http_slidewin_zone_repair_lists(ngx_http_slidewin_zone_op_t *op)
     sh = op->sh;
 
     ngx_http_slidewin_zone_tree_clear_lists(op->zone->shpool, sh);
+    sh->entries = 0;
 
     for (i = 0; i < sh->trees; i++) {
 
@@ -111,6 +112,7 @@ ngx_http_slidewin_zone_repair_relist(ngx_http_slidewin_zone_op_t *op,
 
     ngx_http_slidewin_link_insert(op->zone->shpool, &op->sh->lru, &node->lru);
     ngx_http_slidewin_zone_expiry_insert(op, node);
+    op->sh->entries++;
 
     if (ngx_http_slidewin_node_is_scheduled(node)) {
         ngx_queue_insert_tail(&op->sh->schedule,

@@ -28,6 +28,8 @@ ngx_http_slidewin_zone_tree_clear_roots(ngx_http_slidewin_shctx_t *sh)
 
     ngx_rbtree_sentinel_init(&sh->sentinel);
 
+    sh->entries = 0;
+
     for (i = 0; i < sh->trees; i++) {
         sh->roots[i] = &sh->sentinel;
     }
@@ -87,6 +89,7 @@ ngx_http_slidewin_zone_tree_unlink(ngx_http_slidewin_zone_op_t *op,
     ngx_rbtree_delete(&tree, &node->node);
     sw_step();
     *root = tree.root;
+    sh->entries--;
 
     sh->detached = node;
     ngx_http_slidewin_zone_changing(sh, NGX_HTTP_SLIDEWIN_CHANGING_LISTS);
@@ -113,6 +116,7 @@ ngx_http_slidewin_zone_tree_insert(ngx_http_slidewin_shctx_t *sh,
     ngx_rbtree_insert(&tree, &node->node);
     sw_step();
     *root = tree.root;
+    sh->entries++;
 }
 
 

@@ -53,6 +53,25 @@ void sw_window_check_later(sw_state_t *state, const sw_rule_t *rule,
     int64_t now, int64_t cost, sw_verdict_t *verdict);
 void sw_verdict_complete(sw_verdict_t *verdict, const sw_rule_t *rule);
 
+/* the level and its scale, without completing the verdict */
+
+static inline int64_t
+sw_verdict_level(const sw_verdict_t *verdict, const sw_rule_t *rule,
+    int64_t *scale)
+{
+    if (!verdict->deferred) {
+        *scale = verdict->scale;
+        return verdict->level;
+    }
+
+    *scale = sw_rule_scale(rule);
+
+    return rule->algorithm == SW_COUNTER
+           ? sw_counter_level(&verdict->pair, rule->window, verdict->now)
+           : verdict->pair.curr;
+}
+
+
 /* the verdict on a client without a state */
 void sw_window_check_new(const sw_rule_t *rule, int64_t now,
     int64_t cost, sw_verdict_t *verdict);

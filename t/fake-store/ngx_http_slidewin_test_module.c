@@ -99,6 +99,7 @@ static const ngx_http_slidewin_backend_t  ngx_http_slidewin_test_backend = {
     ngx_http_slidewin_test_reassign,
     NULL,
     NULL,
+    NULL,
     NULL
 };
 

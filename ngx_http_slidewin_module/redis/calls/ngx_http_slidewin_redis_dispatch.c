@@ -155,12 +155,13 @@ ngx_http_slidewin_redis_dispatch_submit(ngx_http_slidewin_redis_call_t *rcall)
 static ngx_int_t
 ngx_http_slidewin_redis_dispatch_send(ngx_http_slidewin_redis_call_t *rcall)
 {
-    int64_t                          now, node_time;
-    ngx_str_t                        text;
-    ngx_queue_t                     *q;
-    ngx_http_slidewin_call_t        *call;
-    ngx_http_slidewin_redis_call_t  *member;
-    ngx_http_slidewin_redis_node_t  *node;
+    int64_t                              now, node_time;
+    ngx_str_t                            text;
+    ngx_queue_t                         *q;
+    ngx_http_slidewin_call_t            *call;
+    ngx_http_slidewin_redis_call_t      *member;
+    ngx_http_slidewin_redis_node_t      *node;
+    ngx_http_slidewin_store_counters_t  *counters;
 
     static const char  *asking[] = { "ASKING" };
 
@@ -200,6 +201,13 @@ ngx_http_slidewin_redis_dispatch_send(ngx_http_slidewin_redis_call_t *rcall)
 
     node->inflight++;
     ngx_http_slidewin_redis_dispatch_sent(rcall, now);
+
+    if (!rcall->change) {
+        counters = rcall->redis->access.counters;
+
+        ngx_http_slidewin_stats_count(&counters->calls, 1);
+        ngx_http_slidewin_stats_count(&counters->checks, rcall->times);
+    }
 
     rcall->redis->changes += rcall->change;
     rcall->changes = rcall->redis->changes;
@@ -315,6 +323,9 @@ ngx_http_slidewin_redis_dispatch_replied(redisAsyncContext *context,
     node->replied_at = node->conn.read_at;
     ngx_http_slidewin_redis_conn_received(&node->conn);
 
+    ngx_http_slidewin_stats_latency(rcall->redis->access.counters,
+                                    node->replied_at - rcall->sent_at);
+
     rc = ngx_http_slidewin_redis_dispatch_reply(rcall, reply);
 
     if (rc != NGX_AGAIN) {
@@ -351,6 +362,9 @@ ngx_http_slidewin_redis_dispatch_reply(ngx_http_slidewin_redis_call_t *rcall,
                        rcall->number);
 
         rcall->retried = 1;
+
+        ngx_http_slidewin_stats_count(
+                           &rcall->redis->access.counters->scripts_loaded, 1);
 
         if (ngx_http_slidewin_redis_dispatch_send(rcall) == NGX_OK) {
             return NGX_AGAIN;

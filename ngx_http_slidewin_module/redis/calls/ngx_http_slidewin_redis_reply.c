@@ -80,6 +80,9 @@ ngx_http_slidewin_redis_reply(ngx_http_slidewin_redis_call_t *rcall,
         return NGX_ERROR;
     }
 
+    ngx_http_slidewin_stats_error(rcall->redis->access.counters,
+                                  NGX_HTTP_SLIDEWIN_ERROR_BAD_REPLY);
+
     /* replies are out of step: the next ones cannot be trusted either */
 
     ngx_http_slidewin_redis_node_failure(node, invalid, sizeof(invalid) - 1);
@@ -346,6 +349,9 @@ ngx_http_slidewin_redis_reply_error(ngx_http_slidewin_redis_call_t *rcall,
         return NGX_ERROR;
     }
 
+    ngx_http_slidewin_stats_error(rcall->redis->access.counters,
+                                  NGX_HTTP_SLIDEWIN_ERROR_REPLY);
+
     if (rcall->change) {
         ngx_http_slidewin_redis_node_log_error(node, "does not change a count",
                                                reply->str, reply->len);
@@ -392,6 +398,8 @@ ngx_http_slidewin_redis_reply_redirect(ngx_http_slidewin_redis_call_t *rcall,
     }
 
     if (rc == NGX_DECLINED) {
+        ngx_http_slidewin_stats_error(rcall->redis->access.counters,
+                                      NGX_HTTP_SLIDEWIN_ERROR_REPLY);
         ngx_http_slidewin_redis_node_log_error(node, "does not decide",
                                                reply->str, reply->len);
         return NGX_ERROR;
@@ -409,6 +417,9 @@ static void
 ngx_http_slidewin_redis_reply_foreign_key(ngx_http_slidewin_redis_call_t *rcall,
     const char *reason, size_t len)
 {
+    ngx_http_slidewin_stats_error(rcall->redis->access.counters,
+                                  NGX_HTTP_SLIDEWIN_ERROR_FOREIGN_KEY);
+
     ngx_http_slidewin_redis_node_log_error(rcall->node,
                                 "has something else under the key of a client",
                                 reason, len);

@@ -127,8 +127,9 @@ ngx_http_slidewin_redis_timeouts_turn_end(ngx_event_t *ev)
 static void
 ngx_http_slidewin_redis_timeout_overdue(ngx_http_slidewin_redis_call_t *rcall)
 {
-    ngx_int_t                  rc;
-    ngx_http_slidewin_call_t  *call;
+    ngx_int_t                            rc;
+    ngx_http_slidewin_call_t            *call;
+    ngx_http_slidewin_store_counters_t  *counters;
 
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_http_slidewin_redis_call_log(rcall),
                    0, "slidewin redis timeout: call %L %s", rcall->number,
@@ -138,7 +139,14 @@ ngx_http_slidewin_redis_timeout_overdue(ngx_http_slidewin_redis_call_t *rcall)
     call = rcall->call;
     rcall->call = NULL;
 
+    counters = rcall->redis->access.counters;
+
     rc = ngx_http_slidewin_redis_timeout_give_up(rcall);
+
+    ngx_http_slidewin_stats_error(counters,
+                                  rc == NGX_BUSY
+                                      ? NGX_HTTP_SLIDEWIN_ERROR_OVERLOAD
+                                      : NGX_HTTP_SLIDEWIN_ERROR_TIMEOUT);
 
     if (call) {
         call->pending = NULL;

@@ -405,6 +405,7 @@ ngx_http_slidewin_redis_sentinel_start(ngx_http_slidewin_redis_sentinel_t *s,
     s->access.password = s->password;
     s->access.quiet_losses = NGX_MAX_UINT32_VALUE;
     s->access.sentinel = 1;
+    s->access.counters = NULL;
 
     for (i = 0; i < s->npeers; i++) {
         peer = &s->peers[i];

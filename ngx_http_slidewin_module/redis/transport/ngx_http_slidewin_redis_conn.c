@@ -81,7 +81,7 @@ ngx_http_slidewin_redis_conn_connect_to(ngx_http_slidewin_redis_conn_t *c,
     const ngx_http_slidewin_redis_address_t *address)
 {
     SSL                *ssl;
-    u_char              reason[128];
+    u_char             *last, reason[128];
     redisOptions        options;
     redisAsyncContext  *context;
 
@@ -93,12 +93,23 @@ ngx_http_slidewin_redis_conn_connect_to(ngx_http_slidewin_redis_conn_t *c,
 
     ngx_memzero(&options, sizeof(redisOptions));
 
+    last = c->address + sizeof(c->address) - 1;
+
     if (address->port) {
         REDIS_OPTIONS_SET_TCP(&options, address->host, (int) address->port);
 
+        last = ngx_slprintf(c->address, last,
+                            ngx_strchr(address->host, ':') ? "[%s]:%ui"
+                                                           : "%s:%ui",
+                            address->host, address->port);
+
     } else {
         REDIS_OPTIONS_SET_UNIX(&options, address->host);
+
+        last = ngx_slprintf(c->address, last, "unix:%s", address->host);
     }
+
+    *last = '\0';
 
     context = redisAsyncConnectWithOptions(&options);
 
@@ -359,6 +370,10 @@ ngx_http_slidewin_redis_conn_lost(ngx_http_slidewin_redis_conn_t *c,
         return;
     }
 
+    ngx_http_slidewin_stats_error(c->access->counters,
+                                  was_ready ? NGX_HTTP_SLIDEWIN_ERROR_LOST
+                                            : NGX_HTTP_SLIDEWIN_ERROR_CONNECT);
+
     /* one line for the loss, and one for why it lasts, until it is back */
 
     level = (c->reported && (was_ready || c->reason_reported))
@@ -498,7 +513,12 @@ ngx_http_slidewin_redis_conn_ready(ngx_http_slidewin_redis_conn_t *c)
 
     ngx_del_timer(&c->timer);
 
+    if (c->was_ready && c->access->counters) {
+        ngx_http_slidewin_stats_count(&c->access->counters->reconnects, 1);
+    }
+
     c->state = NGX_HTTP_SLIDEWIN_REDIS_READY;
+    c->was_ready = 1;
     c->failed = 0;
 
     c->ready(c);

@@ -13,6 +13,7 @@
 #include "ngx_http_slidewin_redis_event.h"
 #include "ngx_http_slidewin_redis_reader.h"
 #include "ngx_http_slidewin_redis_tls.h"
+#include "ngx_http_slidewin_stats.h"
 
 
 typedef enum {
@@ -38,6 +39,7 @@ typedef struct {
     ngx_int_t                         reply_depth; /* of nested arrays */
     ngx_uint_t                        reply_elements; /* of one array */
     ngx_uint_t                        quiet_losses; /* logged at "info" */
+    ngx_http_slidewin_store_counters_t  *counters; /* NULL: not counted */
     unsigned                          sentinel:1;  /* the server is one */
     unsigned                          master:1;    /* a replica is rejected */
 
@@ -71,9 +73,11 @@ struct ngx_http_slidewin_redis_conn_s {
     int64_t                              pause;    /* ms, 0: no retry yet */
     ngx_uint_t                           losses;   /* since it was healthy */
     u_char                               reason[128]; /* of the last loss */
+    u_char                               address[128]; /* terminated */
 
     unsigned                             resolving:1; /* the endpoint */
     unsigned                             connected:1; /* in this attempt */
+    unsigned                             was_ready:1; /* at any time */
     unsigned                             clock_asking:1;
     unsigned                             failed:1; /* not worth waiting for */
     unsigned                             unhealthy:1; /* until a check works */

@@ -33,7 +33,7 @@ static ngx_int_t ngx_http_slidewin_redis_handshake_status(
     ngx_http_slidewin_redis_conn_t *c, redisReply *reply);
 static ngx_int_t ngx_http_slidewin_redis_handshake_role(
     ngx_http_slidewin_redis_conn_t *c, redisReply *reply);
-static ngx_int_t ngx_http_slidewin_redis_handshake_any(
+static ngx_int_t ngx_http_slidewin_redis_handshake_script(
     ngx_http_slidewin_redis_conn_t *c, redisReply *reply);
 
 
@@ -57,7 +57,7 @@ static const ngx_http_slidewin_redis_step_t
     /* the first check brings a script along that could not be loaded */
 
     [NGX_HTTP_SLIDEWIN_REDIS_STEP_SCRIPT] =
-        { "SCRIPT", ngx_http_slidewin_redis_handshake_any, 0 },
+        { "SCRIPT", ngx_http_slidewin_redis_handshake_script, 0 },
 
     [NGX_HTTP_SLIDEWIN_REDIS_STEP_TIME] =
         { "TIME", ngx_http_slidewin_redis_clock_set, 1 }
@@ -226,8 +226,12 @@ ngx_http_slidewin_redis_handshake_role(ngx_http_slidewin_redis_conn_t *c,
 
 
 static ngx_int_t
-ngx_http_slidewin_redis_handshake_any(ngx_http_slidewin_redis_conn_t *c,
+ngx_http_slidewin_redis_handshake_script(ngx_http_slidewin_redis_conn_t *c,
     redisReply *reply)
 {
+    if (reply->type == REDIS_REPLY_STRING && c->access->counters) {
+        ngx_http_slidewin_stats_count(&c->access->counters->scripts_loaded, 1);
+    }
+
     return NGX_OK;
 }
