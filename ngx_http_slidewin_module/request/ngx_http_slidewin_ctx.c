@@ -21,7 +21,6 @@ ngx_str_t  ngx_http_slidewin_statuses[] = {
     [NGX_HTTP_SLIDEWIN_ERROR_PASSED] = ngx_string("ERROR_PASSED"),
     [NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN] = ngx_string("REJECTED_DRY_RUN"),
     [NGX_HTTP_SLIDEWIN_REJECTED] = ngx_string("REJECTED"),
-    [NGX_HTTP_SLIDEWIN_BANNED] = ngx_string("BANNED"),
     [NGX_HTTP_SLIDEWIN_ERROR_REJECTED] = ngx_string("ERROR_REJECTED")
 };
 

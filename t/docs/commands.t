@@ -263,7 +263,7 @@ for my $fence (@here) {
     my $said = shell($fence->{where}, @{$fence->{commands}});
 
     next if "@{$fence->{commands}}" !~ m{/slidewin/};
-    unlike($said, qr/"error":|<html>/, '... the endpoint answers');
+    unlike($said, qr/^\{"error":|<html>/m, '... the endpoint answers');
 }
 
 my $pid = nginx_pid() // die 'nginx has ended';
