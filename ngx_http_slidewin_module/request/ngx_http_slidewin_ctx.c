@@ -6,7 +6,6 @@
 #include "ngx_http_slidewin_cache.h"
 #include "ngx_http_slidewin_ctx.h"
 #include "ngx_http_slidewin_module.h"
-#include "ngx_http_slidewin_record.h"
 #include "ngx_http_slidewin_refund.h"
 
 
@@ -99,7 +98,7 @@ ngx_http_slidewin_ctx_cleanup(void *data)
         ngx_http_slidewin_ctx_cancel(ctx);
     }
 
-    ngx_http_slidewin_record(ctx);
+    ctx->end(ctx);
 }
 
 

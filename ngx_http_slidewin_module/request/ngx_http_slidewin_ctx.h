@@ -18,6 +18,7 @@
 
 typedef struct ngx_http_slidewin_entry_s  ngx_http_slidewin_entry_t;
 typedef struct ngx_http_slidewin_peek_s   ngx_http_slidewin_peek_t;
+typedef struct ngx_http_slidewin_ctx_s    ngx_http_slidewin_ctx_t;
 
 
 /*
@@ -57,7 +58,7 @@ struct ngx_http_slidewin_entry_s {
  * been served since.
  */
 
-typedef struct {
+struct ngx_http_slidewin_ctx_s {
     ngx_http_request_t            *request;
     ngx_http_slidewin_entry_t     *entries;
     ngx_http_slidewin_entry_t    **pass;       /* the first of this pass */
@@ -80,7 +81,10 @@ typedef struct {
     unsigned                       rejected:1; /* by an entry of this pass */
     unsigned                       no_wait:1;  /* delay= applies no more */
     unsigned                       recorded:1; /* in the statistics */
-} ngx_http_slidewin_ctx_t;
+
+    /* a hook of the handler: the request ends */
+    void                         (*end)(ngx_http_slidewin_ctx_t *ctx);
+};
 
 
 /* the same after an internal redirect, which has cleared r->ctx */

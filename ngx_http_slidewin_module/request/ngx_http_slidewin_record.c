@@ -51,9 +51,15 @@ ngx_http_slidewin_record_entry(ngx_http_slidewin_ctx_t *ctx,
 
 
 void
-ngx_http_slidewin_record_decided(ngx_http_slidewin_ctx_t *ctx)
+ngx_http_slidewin_record(ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_http_slidewin_entry_t  *entry;
+
+    if (ctx->recorded || ctx->status == NGX_HTTP_SLIDEWIN_UNDECIDED) {
+        return;
+    }
+
+    ctx->recorded = 1;
 
     for (entry = ctx->entries; entry; entry = entry->next) {
         if (entry->decided && !entry->superseded) {
