@@ -102,7 +102,8 @@ prepare_build() {
 }
 
 prepare_tests() {
-    need "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${CHECK_PACKAGES[@]}"
+    need "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${CHECK_PACKAGES[@]}" \
+        "${BROWSER_PACKAGES[@]}"
     nginx_source
     hiredis
     test_nginx

@@ -19,6 +19,11 @@ TEST_PACKAGES=(
     "${REDIS_PACKAGES[@]}"
 )
 
+# Opens the operator's page as people do.
+BROWSER_PACKAGES=(
+    chromium chromium-driver python3-selenium fonts-dejavu-core
+)
+
 CHECK_PACKAGES=(
     clang clang-tidy llvm cppcheck shellcheck
 )

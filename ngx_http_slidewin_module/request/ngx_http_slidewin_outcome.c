@@ -65,7 +65,9 @@ ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
         ctx->jitter = ngx_random() % (slcf->retry_jitter + 1);
     }
 
-    ngx_http_slidewin_outcome_log(r, ctx);
+    if (ctx->status > NGX_HTTP_SLIDEWIN_DELAYED) {
+        ngx_http_slidewin_outcome_log(r, ctx);
+    }
 
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
                    "slidewin outcome: %V zone:%*s",
@@ -89,32 +91,6 @@ ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
     ngx_http_finalize_request(r, status);
 
     return NGX_DONE;
-}
-
-
-ngx_http_slidewin_status_e
-ngx_http_slidewin_entry_status(ngx_http_slidewin_entry_t *entry)
-{
-    switch (entry->source) {
-
-    case NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN:
-        return NGX_HTTP_SLIDEWIN_ERROR_PASSED;
-
-    case NGX_HTTP_SLIDEWIN_SOURCE_FAIL_CLOSED:
-        return entry->claim.dry_run ? NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN
-                                    : NGX_HTTP_SLIDEWIN_ERROR_REJECTED;
-
-    default:
-        break;
-    }
-
-    if (entry->claim.verdict.admitted) {
-        return entry->delayed ? NGX_HTTP_SLIDEWIN_DELAYED
-                              : NGX_HTTP_SLIDEWIN_PASSED;
-    }
-
-    return entry->claim.dry_run ? NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN
-                                : NGX_HTTP_SLIDEWIN_REJECTED;
 }
 
 
@@ -188,10 +164,6 @@ ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
 {
     sw_verdict_t               *verdict;
     ngx_http_slidewin_entry_t  *entry;
-
-    if (ctx->status <= NGX_HTTP_SLIDEWIN_DELAYED) {
-        return;
-    }
 
     entry = ctx->decider;
 

@@ -179,6 +179,15 @@ sub _ready {
     return defined IO::Socket::UNIX->new(Peer => $self->path);
 }
 
+# start_again: after it has ended, in the same directory
+sub start_again {
+    my ($self) = @_;
+
+    $self->_spawn;
+
+    return until_true(sub { $self->_ready }, 10 * patience());
+}
+
 # The pid in the pid file, if that process lives; after USR2 that is the new
 # one.
 sub master {
