@@ -360,9 +360,14 @@ my $slow = $nginx->client;
 
 $redis->signal('STOP');
 $slow->request('/odd?k=slow');
+ok(SlidewinNginx::until_true(sub {
+    # a worker tells of itself when it is asked
+    grep { sum(scrape($_), 'slidewin_store_in_flight', store => $odd) == 1 }
+         @workers;
+}, 3), 'a request that waits for Redis is in flight');
 SlidewinNginx::nap(0.3);
 $redis->signal('CONT');
-is($slow->answer->{status}, 200, 'a request that waits for Redis');
+is($slow->answer->{status}, 200, '... passes when Redis runs again');
 
 my $late = scrape();
 my ($seconds, $calls) = map {
