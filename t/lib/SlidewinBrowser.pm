@@ -67,7 +67,7 @@ sub refreshed {
 
     for (1 .. $times // 2) {
         my $asked = $self->value('page.asked ?? 0');
-        $self->shows('page.asked > arguments[0]', $asked) or return 0;
+        $self->shows('page.asked > arguments[0] + 1', $asked) or return 0;
     }
 
     return 1;
