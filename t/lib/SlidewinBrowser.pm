@@ -150,6 +150,22 @@ sub console {
     return grep { !/Failed to load resource/ } @{$self->order('console')};
 }
 
+# barriers: what keeps people from using the page, as lines
+sub barriers {
+    my ($self) = @_;
+    my $root = $ENV{SLIDEWIN_ROOT} // '.';
+
+    return @{$self->order(
+        script => SlidewinNginx::slurp("$root/t/lib/peers/accessible.js"))};
+}
+
+# names ROLE: of all such parts, as a screen reader gets them
+sub names {
+    my ($self, $role) = @_;
+
+    return map { $_->[1] } grep { $_->[0] eq $role } @{$self->order('tree')};
+}
+
 # requests: since the last call
 sub requests { return @{$_[0]->order('requests')} }
 

@@ -90,6 +90,12 @@ class Browser:
             "Emulation.setEmulatedMedia",
             {"features": [{"name": name, "value": value}]})
 
+    # What a screen reader gets: pairs of a role and a name.
+    def tree(self):
+        nodes = self.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})
+        return [(node["role"]["value"], node.get("name", {}).get("value", ""))
+                for node in nodes["nodes"] if not node["ignored"]]
+
     def picture(self, path):
         data = self.driver.get_screenshot_as_base64()
         with open(path, "wb") as file:
