@@ -109,6 +109,7 @@ prepare_tests() {
     test_nginx
     valkey
     fail2ban
+    prometheus
 }
 
 prepare_check() {

@@ -70,6 +70,8 @@ struct ngx_http_slidewin_call_s {
     ngx_uint_t                  n;
     ngx_log_t                  *log;
     int64_t                     asked_at;  /* us; the verdict is not older */
+    int64_t                     decided_at;  /* us, if the store has read a
+                                              * clock by the way; or 0 */
 
     /*
      * After NGX_AGAIN the store calls on_reject, unless it is NULL, when the

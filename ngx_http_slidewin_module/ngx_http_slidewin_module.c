@@ -4,9 +4,11 @@
 #include <ngx_http.h>
 
 #include "ngx_http_slidewin_api.h"
+#include "ngx_http_slidewin_api_snapshot.h"
 #include "ngx_http_slidewin_conf.h"
 #include "ngx_http_slidewin_lease.h"
 #include "ngx_http_slidewin_module.h"
+#include "ngx_http_slidewin_record.h"
 #include "ngx_http_slidewin_redis.h"
 #include "ngx_http_slidewin_request.h"
 
@@ -263,7 +265,8 @@ ngx_http_slidewin_init_counters(ngx_http_slidewin_main_conf_t *smcf)
         return;
     }
 
-    smcf->counters = ngx_http_slidewin_stats_slot(smcf->stats);
+    ngx_http_slidewin_record_requests = ngx_http_slidewin_stats_slot(
+                                            smcf->stats);
 
     policies = smcf->policies.elts;
 

@@ -14,7 +14,7 @@ REDIS_PACKAGES=(
 TEST_PACKAGES=(
     perl libtest-base-perl libtext-diff-perl liblist-moreutils-perl
     libtest-longstring-perl libwww-perl liburi-perl libhttp-message-perl
-    libipc-run-perl curl openssl nghttp2-client procps valgrind
+    libipc-run-perl curl openssl nghttp2-client procps valgrind jq
     python3 python3-grpcio python3-websockets
     "${REDIS_PACKAGES[@]}"
 )
@@ -317,6 +317,15 @@ fail2ban() {
     note "fetching fail2ban from $(own_suite)"
     get "$(own_suite)" deb download fail2ban
     unpack 'fail2ban_*.deb' "$BUILD/fail2ban"
+}
+
+# promtool and Prometheus itself, which need no library but libc; installed,
+# it would be a service. What else the package wants is for its old pages.
+prometheus() {
+    [ ! -d "$BUILD/prometheus" ] || return 0
+    note "fetching Prometheus from $(own_suite)"
+    get "$(own_suite)" deb download prometheus
+    unpack 'prometheus_*.deb' "$BUILD/prometheus"
 }
 
 # The nginx that Debian's users run, unpacked but not installed.

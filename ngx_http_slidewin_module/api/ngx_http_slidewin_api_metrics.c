@@ -397,7 +397,7 @@ ngx_http_slidewin_metric(utilization)
                                     sum);
     }
 
-    ngx_http_slidewin_api_print(b, "%s_sum{zone=\"%V\"} %uA.%06uA\n"
+    ngx_http_slidewin_api_print(b, "%s_sum{zone=\"%V\"} %uA.%03uA\n"
                                    "%s_count{zone=\"%V\"} %uA\n",
                                 name, zone,
                                 counters->utilization_sum

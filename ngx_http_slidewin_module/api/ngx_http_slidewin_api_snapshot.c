@@ -3,7 +3,6 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "ngx_http_slidewin_api.h"
 #include "ngx_http_slidewin_api_snapshot.h"
 #include "ngx_http_slidewin_module.h"
 
@@ -39,18 +38,16 @@ const ngx_http_slidewin_api_outcome_t  ngx_http_slidewin_api_outcomes[] = {
 };
 
 
+/* in the order of ngx_http_slidewin_error_e */
+
 const ngx_str_t  ngx_http_slidewin_api_errors[] = {
-    [NGX_HTTP_SLIDEWIN_ERROR_TIMEOUT] = ngx_string("timeout"),
-    [NGX_HTTP_SLIDEWIN_ERROR_CONNECT] = ngx_string("connect"),
-    [NGX_HTTP_SLIDEWIN_ERROR_LOST] = ngx_string("lost"),
-    [NGX_HTTP_SLIDEWIN_ERROR_REPLY] = ngx_string("error_reply"),
-    [NGX_HTTP_SLIDEWIN_ERROR_BAD_REPLY] = ngx_string("bad_reply"),
-    [NGX_HTTP_SLIDEWIN_ERROR_FOREIGN_KEY] = ngx_string("foreign_key"),
-    [NGX_HTTP_SLIDEWIN_ERROR_OVERLOAD] = ngx_string("overload")
+    ngx_string("timeout"), ngx_string("connect"), ngx_string("lost"),
+    ngx_string("error_reply"), ngx_string("bad_reply"),
+    ngx_string("foreign_key"), ngx_string("overload")
 };
 
 
-/* ngx_http_slidewin_utilization_bounds, ..._latency_bounds in seconds */
+/* ngx_http_slidewin_util_bounds, ..._latency_bounds in seconds */
 
 const ngx_str_t  ngx_http_slidewin_api_util_bounds[] = {
     ngx_string("0.25"), ngx_string("0.5"), ngx_string("0.75"),

@@ -44,7 +44,6 @@ typedef struct {
 /* requests that are looked at for a key which is that of a proxy */
 
 typedef struct {
-    ngx_uint_t                     requests;   /* since the last sample */
     ngx_uint_t                     samples;
     ngx_uint_t                     hits;       /* of these: of the key */
     uint32_t                       hash;       /* of the key */
@@ -114,9 +113,6 @@ typedef struct {
     ngx_flag_t                     api;        /* some location has it */
     ngx_http_slidewin_store_t      local;
     ngx_http_slidewin_stats_t     *stats;      /* NULL: no zones */
-
-    /* of this worker */
-    ngx_http_slidewin_request_counters_t  *counters;
 } ngx_http_slidewin_main_conf_t;
 
 

@@ -23,7 +23,7 @@ static ngx_int_t ngx_http_slidewin_claim_limit(ngx_http_request_t *r,
 static ngx_int_t ngx_http_slidewin_claim_key(ngx_http_request_t *r,
     ngx_http_slidewin_policy_t *policy, ngx_str_t *key);
 static ngx_int_t ngx_http_slidewin_claim_rate(ngx_http_request_t *r,
-    ngx_http_slidewin_policy_t *policy, sw_rule_t *rule);
+    ngx_http_slidewin_entry_t *entry);
 static ngx_int_t ngx_http_slidewin_claim_cost(ngx_http_request_t *r,
     ngx_http_slidewin_limit_t *limit, ngx_http_slidewin_claim_t *claim);
 static void ngx_http_slidewin_claim_bad(ngx_http_request_t *r,
@@ -233,7 +233,7 @@ ngx_http_slidewin_claim_limit(ngx_http_request_t *r,
     entry->claim.zone = policy->zone;
     entry->claim.name = policy->name;
 
-    if (ngx_http_slidewin_claim_rate(r, policy, &entry->claim.rule) != NGX_OK
+    if (ngx_http_slidewin_claim_rate(r, entry) != NGX_OK
         || ngx_http_slidewin_claim_cost(r, limit, &entry->claim) != NGX_OK)
     {
         return NGX_ERROR;
@@ -271,10 +271,15 @@ ngx_http_slidewin_claim_key(ngx_http_request_t *r,
 
 static ngx_int_t
 ngx_http_slidewin_claim_rate(ngx_http_request_t *r,
-    ngx_http_slidewin_policy_t *policy, sw_rule_t *rule)
+    ngx_http_slidewin_entry_t *entry)
 {
-    ngx_str_t    value;
-    const char  *error;
+    ngx_str_t                    value;
+    sw_rule_t                   *rule;
+    const char                  *error;
+    ngx_http_slidewin_policy_t  *policy;
+
+    policy = entry->policy;
+    rule = &entry->claim.rule;
 
     *rule = policy->rule;
 
@@ -285,6 +290,8 @@ ngx_http_slidewin_claim_rate(ngx_http_request_t *r,
     if (ngx_http_complex_value(r, policy->rate, &value) != NGX_OK) {
         return NGX_ERROR;
     }
+
+    entry->rate_text = value;
 
     error = "it must be <count>r/<period>";
 

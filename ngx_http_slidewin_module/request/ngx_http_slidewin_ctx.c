@@ -6,7 +6,6 @@
 #include "ngx_http_slidewin_cache.h"
 #include "ngx_http_slidewin_ctx.h"
 #include "ngx_http_slidewin_module.h"
-#include "ngx_http_slidewin_record.h"
 #include "ngx_http_slidewin_refund.h"
 
 
@@ -21,7 +20,6 @@ ngx_str_t  ngx_http_slidewin_statuses[] = {
     [NGX_HTTP_SLIDEWIN_ERROR_PASSED] = ngx_string("ERROR_PASSED"),
     [NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN] = ngx_string("REJECTED_DRY_RUN"),
     [NGX_HTTP_SLIDEWIN_REJECTED] = ngx_string("REJECTED"),
-    [NGX_HTTP_SLIDEWIN_BANNED] = ngx_string("BANNED"),
     [NGX_HTTP_SLIDEWIN_ERROR_REJECTED] = ngx_string("ERROR_REJECTED")
 };
 
@@ -38,20 +36,13 @@ ngx_str_t  ngx_http_slidewin_sources[] = {
 };
 
 
+/* the redirect has not cleared the pool's cleanups */
+
 ngx_http_slidewin_ctx_t *
-ngx_http_slidewin_ctx_find(ngx_http_request_t *r)
+ngx_http_slidewin_ctx_find_again(ngx_http_request_t *r)
 {
     ngx_pool_cleanup_t       *cln;
     ngx_http_slidewin_ctx_t  *ctx;
-
-    r = r->main;
-    ctx = ngx_http_get_module_ctx(r, ngx_http_slidewin_module);
-
-    if (ctx || (!r->internal && !r->filter_finalize)) {
-        return ctx;
-    }
-
-    /* an internal redirect has cleared r->ctx, not the pool's cleanups */
 
     for (cln = r->pool->cleanup; cln; cln = cln->next) {
         if (cln->handler == ngx_http_slidewin_ctx_cleanup) {
@@ -101,8 +92,13 @@ ngx_http_slidewin_ctx_create(ngx_http_request_t *r, ngx_uint_t n)
 static void
 ngx_http_slidewin_ctx_cleanup(void *data)
 {
-    ngx_http_slidewin_ctx_cancel(data);
-    ngx_http_slidewin_record(data);
+    ngx_http_slidewin_ctx_t  *ctx = data;
+
+    if (ctx->pending || ctx->waiter) {
+        ngx_http_slidewin_ctx_cancel(ctx);
+    }
+
+    ctx->end(ctx);
 }
 
 

@@ -12,11 +12,13 @@
 
 #include "ngx_http_slidewin_conf.h"
 #include "ngx_http_slidewin_delay_queue.h"
+#include "ngx_http_slidewin_module.h"
 #include "ngx_http_slidewin_stats.h"
 
 
 typedef struct ngx_http_slidewin_entry_s  ngx_http_slidewin_entry_t;
 typedef struct ngx_http_slidewin_peek_s   ngx_http_slidewin_peek_t;
+typedef struct ngx_http_slidewin_ctx_s    ngx_http_slidewin_ctx_t;
 
 
 /*
@@ -32,6 +34,7 @@ struct ngx_http_slidewin_entry_s {
                                                 * took for the policy */
     int64_t                        refund;     /* in the log phase */
     int64_t                        rate;       /* the limit; 0: bad */
+    ngx_str_t                      rate_text;  /* if it is from a variable */
     int64_t                        quota;      /* rate, or on_error's share */
     int64_t                        deadline;   /* of waiting, ms; 0: not
                                                 * rejected so far */
@@ -55,7 +58,7 @@ struct ngx_http_slidewin_entry_s {
  * been served since.
  */
 
-typedef struct {
+struct ngx_http_slidewin_ctx_s {
     ngx_http_request_t            *request;
     ngx_http_slidewin_entry_t     *entries;
     ngx_http_slidewin_entry_t    **pass;       /* the first of this pass */
@@ -78,11 +81,15 @@ typedef struct {
     unsigned                       rejected:1; /* by an entry of this pass */
     unsigned                       no_wait:1;  /* delay= applies no more */
     unsigned                       recorded:1; /* in the statistics */
-} ngx_http_slidewin_ctx_t;
+
+    /* a hook of the handler: the request ends */
+    void                         (*end)(ngx_http_slidewin_ctx_t *ctx);
+};
 
 
-/* NULL if no limit has applied to the request so far */
-ngx_http_slidewin_ctx_t *ngx_http_slidewin_ctx_find(ngx_http_request_t *r);
+/* the same after an internal redirect, which has cleared r->ctx */
+ngx_http_slidewin_ctx_t *ngx_http_slidewin_ctx_find_again(
+    ngx_http_request_t *r);
 
 /* with memory for the entries of n limits */
 ngx_http_slidewin_ctx_t *ngx_http_slidewin_ctx_create(ngx_http_request_t *r,
@@ -115,6 +122,24 @@ int64_t ngx_http_slidewin_retry_after(ngx_http_slidewin_ctx_t *ctx);
 
 /* rounded up */
 int64_t ngx_http_slidewin_seconds(int64_t ms);
+
+
+/* NULL if no limit has applied to the request so far */
+
+static ngx_inline ngx_http_slidewin_ctx_t *
+ngx_http_slidewin_ctx_find(ngx_http_request_t *r)
+{
+    ngx_http_slidewin_ctx_t  *ctx;
+
+    r = r->main;
+    ctx = ngx_http_get_module_ctx(r, ngx_http_slidewin_module);
+
+    if (ctx || (!r->internal && !r->filter_finalize)) {
+        return ctx;
+    }
+
+    return ngx_http_slidewin_ctx_find_again(r);
+}
 
 
 static ngx_inline void

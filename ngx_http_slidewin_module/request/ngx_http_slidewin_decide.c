@@ -35,6 +35,7 @@ ngx_http_slidewin_decide_begin(ngx_http_slidewin_ctx_t *ctx)
 
     ctx->rejected = 0;
     ctx->undecided = 0;
+    ctx->call.decided_at = 0;
 
     for (entry = *ctx->pass; entry; entry = entry->next) {
 
@@ -79,6 +80,7 @@ ngx_http_slidewin_decide(ngx_http_slidewin_ctx_t *ctx)
         }
 
         ctx->call.asked_at = ctx->started;
+        ctx->call.decided_at = 0;
 
         if (ctx->waiter) {
             ngx_http_slidewin_delay_prefetch(ctx, store);

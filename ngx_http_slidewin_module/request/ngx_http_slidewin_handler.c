@@ -11,6 +11,7 @@
 #include "ngx_http_slidewin_module.h"
 #include "ngx_http_slidewin_outcome.h"
 #include "ngx_http_slidewin_peek.h"
+#include "ngx_http_slidewin_record.h"
 #include "ngx_http_slidewin_report.h"
 #include "ngx_http_slidewin_request.h"
 
@@ -30,6 +31,7 @@ static ngx_int_t ngx_http_slidewin_fail_pass(ngx_http_slidewin_ctx_t *ctx);
 ngx_int_t
 ngx_http_slidewin_handler(ngx_http_request_t *r)
 {
+    int64_t                        decided_at;
     ngx_int_t                      rc;
     ngx_http_slidewin_ctx_t       *ctx;
     ngx_http_slidewin_loc_conf_t  *slcf;
@@ -57,6 +59,8 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
         if (ctx == NULL) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
+
+        ctx->end = ngx_http_slidewin_record;
     }
 
     /*
@@ -108,7 +112,10 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
         return ngx_http_slidewin_suspend(r, ctx);
     }
 
-    ctx->latency += ngx_http_slidewin_clock_us() - ctx->started;
+    decided_at = ctx->call.decided_at;
+
+    ctx->latency += (decided_at ? decided_at : ngx_http_slidewin_clock_us())
+                    - ctx->started;
 
     while (ctx->rejected) {
 
@@ -229,9 +236,7 @@ ngx_http_slidewin_delay_request(ngx_http_request_t *r,
             ctx->delay_logged = 1;
 
             ngx_http_slidewin_report(r, entry, NGX_HTTP_SLIDEWIN_DELAYED,
-                                     ", limit %L in %Lms, for %Lms",
-                                     entry->quota,
-                                     entry->claim.rule.window,
+                                     ", wait: %Lms",
                                      entry->claim.verdict.retry);
         }
     }

@@ -92,32 +92,6 @@ ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
 }
 
 
-ngx_http_slidewin_status_e
-ngx_http_slidewin_entry_status(ngx_http_slidewin_entry_t *entry)
-{
-    switch (entry->source) {
-
-    case NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN:
-        return NGX_HTTP_SLIDEWIN_ERROR_PASSED;
-
-    case NGX_HTTP_SLIDEWIN_SOURCE_FAIL_CLOSED:
-        return entry->claim.dry_run ? NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN
-                                    : NGX_HTTP_SLIDEWIN_ERROR_REJECTED;
-
-    default:
-        break;
-    }
-
-    if (entry->claim.verdict.admitted) {
-        return entry->delayed ? NGX_HTTP_SLIDEWIN_DELAYED
-                              : NGX_HTTP_SLIDEWIN_PASSED;
-    }
-
-    return entry->claim.dry_run ? NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN
-                                : NGX_HTTP_SLIDEWIN_REJECTED;
-}
-
-
 /*
  * The graver outcome; of two rejections the longer, since both must end; of
  * two admissions the one with less remaining.
@@ -186,7 +160,6 @@ static void
 ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx)
 {
-    sw_rule_t                  *rule;
     sw_verdict_t               *verdict;
     ngx_http_slidewin_entry_t  *entry;
 
@@ -195,7 +168,6 @@ ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
     }
 
     entry = ctx->decider;
-    rule = &entry->claim.rule;
 
     if (!ngx_http_slidewin_entry_has_verdict(entry)) {
         ngx_http_slidewin_report(r, entry, ctx->status, "");
@@ -208,12 +180,10 @@ ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
         ngx_http_slidewin_report(r, entry, ctx->status,
                                  ", its cost %L is above the limit %L: it can "
                                  "never pass",
-                                 entry->claim.cost, rule->limit);
+                                 entry->claim.cost, entry->claim.rule.limit);
         return;
     }
 
-    ngx_http_slidewin_report(r, entry, ctx->status,
-                             ", limit %L in %Lms, retry after %Ls",
-                             rule->limit, rule->window,
+    ngx_http_slidewin_report(r, entry, ctx->status, ", retry after: %Ls",
                              ngx_http_slidewin_retry_after(ctx));
 }

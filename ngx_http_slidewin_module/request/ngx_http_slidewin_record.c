@@ -3,57 +3,91 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "ngx_http_slidewin_module.h"
 #include "ngx_http_slidewin_outcome.h"
 #include "ngx_http_slidewin_record.h"
 #include "ngx_http_slidewin_shared_key.h"
 
 
-void
-ngx_http_slidewin_record_decided(ngx_http_slidewin_ctx_t *ctx)
+static void ngx_http_slidewin_record_client(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_status_e status,
+    ngx_atomic_uint_t n);
+
+
+ngx_http_slidewin_request_counters_t  *ngx_http_slidewin_record_requests;
+
+
+static ngx_inline void
+ngx_http_slidewin_record_entry(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry)
 {
-    int64_t                             level, scale;
+    ngx_atomic_uint_t                   n;
     ngx_http_slidewin_claim_t          *claim;
-    ngx_http_slidewin_entry_t          *entry;
-    ngx_http_slidewin_policy_t         *policy;
     ngx_http_slidewin_status_e          status;
-    ngx_http_slidewin_main_conf_t      *smcf;
     ngx_http_slidewin_zone_counters_t  *counters;
 
+    claim = &entry->claim;
+    counters = entry->policy->counters;
+
+    status = (entry == ctx->decider) ? ctx->status
+                                     : ngx_http_slidewin_entry_status(entry);
+
+    n = ngx_atomic_fetch_add(&counters->evaluations[status][entry->source], 1);
+
+    /* the sources that have a verdict come first */
+
+    if (entry->source < NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN) {
+        ngx_http_slidewin_stats_utilization(counters,
+                             sw_verdict_level(&claim->verdict, &claim->rule),
+                             sw_verdict_scale(&claim->verdict, &claim->rule)
+                             * claim->rule.limit);
+    }
+
+    if (status == NGX_HTTP_SLIDEWIN_REJECTED
+        || n % NGX_HTTP_SLIDEWIN_SHARED_KEY_EVERY == 0)
+    {
+        ngx_http_slidewin_record_client(ctx, entry, status, n);
+    }
+}
+
+
+void
+ngx_http_slidewin_record(ngx_http_slidewin_ctx_t *ctx)
+{
+    ngx_http_slidewin_entry_t  *entry;
+
+    if (ctx->recorded || ctx->status == NGX_HTTP_SLIDEWIN_UNDECIDED) {
+        return;
+    }
+
+    ctx->recorded = 1;
+
     for (entry = ctx->entries; entry; entry = entry->next) {
-
-        if (!entry->decided || entry->superseded) {
-            continue;
-        }
-
-        claim = &entry->claim;
-        policy = entry->policy;
-        counters = policy->counters;
-        status = ngx_http_slidewin_entry_status(entry);
-
-        ngx_http_slidewin_stats_count(&counters->evaluations[status]
-                                                            [entry->source],
-                                      1);
-
-        if (ngx_http_slidewin_entry_has_verdict(entry)) {
-            level = sw_verdict_level(&claim->verdict, &claim->rule, &scale);
-
-            ngx_http_slidewin_stats_utilization(counters, level,
-                                                claim->rule.limit * scale);
-        }
-
-        if (status == NGX_HTTP_SLIDEWIN_REJECTED && policy->top) {
-            ngx_http_slidewin_top_add(policy->top, &claim->key);
-        }
-
-        if (ngx_http_slidewin_shared_key_due(policy)) {
-            ngx_http_slidewin_shared_key_sample(ctx->request, policy,
-                                                &claim->key);
+        if (entry->decided && !entry->superseded) {
+            ngx_http_slidewin_record_entry(ctx, entry);
         }
     }
 
-    smcf = ngx_http_get_module_main_conf(ctx->request,
-                                         ngx_http_slidewin_module);
+    ngx_http_slidewin_stats_count(
+                    &ngx_http_slidewin_record_requests->decisions[ctx->status],
+                    1);
+}
 
-    ngx_http_slidewin_stats_count(&smcf->counters->decisions[ctx->status], 1);
+
+static void
+ngx_http_slidewin_record_client(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_status_e status,
+    ngx_atomic_uint_t n)
+{
+    ngx_http_slidewin_policy_t  *policy;
+
+    policy = entry->policy;
+
+    if (status == NGX_HTTP_SLIDEWIN_REJECTED && policy->top) {
+        ngx_http_slidewin_top_add(policy->top, &entry->claim.key);
+    }
+
+    if (n % NGX_HTTP_SLIDEWIN_SHARED_KEY_EVERY == 0) {
+        ngx_http_slidewin_shared_key_sample(ctx->request, policy,
+                                            &entry->claim.key);
+    }
 }

@@ -13,19 +13,13 @@
 #include "ngx_http_slidewin_ctx.h"
 
 
-void ngx_http_slidewin_record_decided(ngx_http_slidewin_ctx_t *ctx);
+/* of this worker */
+extern ngx_http_slidewin_request_counters_t
+    *ngx_http_slidewin_record_requests;
 
 
 /* a request without a decision, such as that of a client that left, has none */
-
-static ngx_inline void
-ngx_http_slidewin_record(ngx_http_slidewin_ctx_t *ctx)
-{
-    if (!ctx->recorded && ctx->status != NGX_HTTP_SLIDEWIN_UNDECIDED) {
-        ctx->recorded = 1;
-        ngx_http_slidewin_record_decided(ctx);
-    }
-}
+void ngx_http_slidewin_record(ngx_http_slidewin_ctx_t *ctx);
 
 
 /* if=, or an empty key */

@@ -24,14 +24,28 @@
 /* of an escaped key */
 #define NGX_HTTP_SLIDEWIN_REPORT_KEY     64
 
-#define NGX_HTTP_SLIDEWIN_REPORT_CLIENT                                       \
-    (sizeof(", key \"...\", client: ") + NGX_HTTP_SLIDEWIN_REPORT_KEY         \
-     + NGX_SOCKADDR_STRLEN)
+#define NGX_HTTP_SLIDEWIN_REPORT_KEY_TEXT                                     \
+    (sizeof(", key: \"...\"") + NGX_HTTP_SLIDEWIN_REPORT_KEY)
+
+/* a rate from a variable may have zeros in front of it, any number of them */
+#define NGX_HTTP_SLIDEWIN_REPORT_RATE    32
 
 #define NGX_HTTP_SLIDEWIN_REPORT_TEXT    512
 
 
-/* the last line on a client, zone and status, and lines skipped since then */
+/* by how much a request is above the limit; 0.000: no store has decided */
+
+typedef struct {
+    int64_t                      units;
+    int64_t                      thousandths;
+} ngx_http_slidewin_excess_t;
+
+
+/*
+ * The last line on a client, zone and status, and lines skipped since then.
+ * The line about them is that of the last one: its client is not that of the
+ * others if the key is not an address.
+ */
 
 typedef struct {
     ngx_str_t                   *zone;     /* NULL: no line so far */
@@ -41,8 +55,12 @@ typedef struct {
     ngx_msec_t                   since;
     ngx_uint_t                   skipped;
     ngx_log_t                   *log;      /* of the location */
-    size_t                       len;
-    u_char                       client[NGX_HTTP_SLIDEWIN_REPORT_CLIENT];
+    ngx_http_slidewin_excess_t   excess;
+    ngx_atomic_uint_t            connection;
+    size_t                       client_len;
+    size_t                       key_len;
+    u_char                       client[NGX_SOCKADDR_STRLEN];
+    u_char                       key[NGX_HTTP_SLIDEWIN_REPORT_KEY_TEXT];
 } ngx_http_slidewin_report_t;
 
 
@@ -51,18 +69,42 @@ static ngx_http_slidewin_report_t *ngx_http_slidewin_report_find(
     ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_status_e status);
 static ngx_uint_t ngx_http_slidewin_report_older(
     ngx_http_slidewin_report_t *report, ngx_msec_t age);
+static void ngx_http_slidewin_report_skip(ngx_http_slidewin_report_t *report,
+    ngx_http_request_t *r, ngx_http_slidewin_excess_t *excess);
+static void ngx_http_slidewin_report_excess(ngx_http_slidewin_entry_t *entry,
+    ngx_http_slidewin_excess_t *excess);
+static u_char *ngx_http_slidewin_report_line(u_char *p, u_char *last,
+    ngx_str_t *zone, ngx_http_slidewin_status_e status,
+    ngx_http_slidewin_excess_t *excess);
+static u_char *ngx_http_slidewin_report_rate(u_char *p, u_char *last,
+    ngx_http_slidewin_entry_t *entry);
 static u_char *ngx_http_slidewin_report_key(u_char *p, ngx_str_t *key);
+static void ngx_http_slidewin_report_log(ngx_http_request_t *r,
+    ngx_uint_t level, ngx_str_t *line, ngx_str_t *details);
+static u_char *ngx_http_slidewin_report_log_handler(ngx_http_request_t *r,
+    ngx_http_request_t *sr, u_char *buf, size_t len);
 static void ngx_http_slidewin_report_log_skipped(
     ngx_http_slidewin_report_t *report);
 static void ngx_http_slidewin_report_timer(ngx_event_t *ev);
 static ngx_uint_t ngx_http_slidewin_report_log_all(ngx_msec_t age);
 
 
+/*
+ * A search for rejections, by "limiting requests" or "rejecting", must not find
+ * a dry run.
+ */
+
 static const char  *ngx_http_slidewin_report_words[] = {
     [NGX_HTTP_SLIDEWIN_DELAYED] = "delaying request",
+    [NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN] = "dry run: would limit request",
+    [NGX_HTTP_SLIDEWIN_REJECTED] = "limiting requests"
+};
+
+
+static const char  *ngx_http_slidewin_report_uncounted_words[] = {
     [NGX_HTTP_SLIDEWIN_ERROR_PASSED] = "passing request uncounted",
-    [NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN] = "rejecting request, dry run",
-    [NGX_HTTP_SLIDEWIN_REJECTED] = "rejecting request",
+    [NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN] =
+                                     "dry run: would reject request uncounted",
     [NGX_HTTP_SLIDEWIN_ERROR_REJECTED] = "rejecting request uncounted"
 };
 
@@ -82,22 +124,27 @@ static ngx_connection_t       ngx_http_slidewin_report_connection;
 /* names of zones and logs belong to a cycle */
 static volatile ngx_cycle_t  *ngx_http_slidewin_report_cycle;
 
+/* while a line is written */
+static ngx_str_t               *ngx_http_slidewin_report_details;
+static ngx_http_log_handler_pt  ngx_http_slidewin_report_next_handler;
+
 
 void
 ngx_http_slidewin_report(ngx_http_request_t *r,
     ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_status_e status,
     const char *fmt, ...)
 {
-    u_char                        *p, *key, *last;
+    u_char                        *p, *last;
     va_list                        args;
     ngx_log_t                     *log;
-    ngx_str_t                     *zone, *client;
+    ngx_str_t                      line, details, key;
     ngx_uint_t                     due, level;
     ngx_http_core_loc_conf_t      *clcf;
+    ngx_http_slidewin_excess_t     excess;
     ngx_http_slidewin_report_t    *report;
     ngx_http_slidewin_loc_conf_t  *slcf;
     u_char                         text[NGX_HTTP_SLIDEWIN_REPORT_TEXT
-                                        + NGX_HTTP_SLIDEWIN_REPORT_CLIENT];
+                                        + NGX_HTTP_SLIDEWIN_REPORT_KEY_TEXT];
 
     slcf = ngx_http_get_module_loc_conf(r, ngx_http_slidewin_module);
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
@@ -111,6 +158,8 @@ ngx_http_slidewin_report(ngx_http_request_t *r,
         return;
     }
 
+    ngx_http_slidewin_report_excess(entry, &excess);
+
     report = ngx_http_slidewin_report_find(entry, status);
 
     due = report != ngx_http_slidewin_report_others
@@ -119,13 +168,16 @@ ngx_http_slidewin_report(ngx_http_request_t *r,
                                             NGX_HTTP_SLIDEWIN_REPORT_PERIOD));
 
     if (!due) {
-        if (report->skipped++ == 0
-            && report == ngx_http_slidewin_report_others)
-        {
+        if (report != ngx_http_slidewin_report_others) {
+            ngx_http_slidewin_report_skip(report, r, &excess);
+
+        } else if (report->skipped == 0) {
             report->since = ngx_current_msec;
             report->level = level;
             report->log = clcf->error_log;
         }
+
+        report->skipped++;
 
         ngx_http_slidewin_report_watch();
 
@@ -138,8 +190,19 @@ ngx_http_slidewin_report(ngx_http_request_t *r,
 
     last = text + NGX_HTTP_SLIDEWIN_REPORT_TEXT;
 
+    line.data = text;
+    p = ngx_http_slidewin_report_line(text, last, &entry->policy->name, status,
+                                      &excess);
+    line.len = p - text;
+
+    details.data = p;
+
+    if (ngx_http_slidewin_entry_has_verdict(entry)) {
+        p = ngx_http_slidewin_report_rate(p, last, entry);
+    }
+
     va_start(args, fmt);
-    p = ngx_vslprintf(text, last, fmt, args);
+    p = ngx_vslprintf(p, last, fmt, args);
     va_end(args);
 
     if (due && report->skipped) {
@@ -147,33 +210,127 @@ ngx_http_slidewin_report(ngx_http_request_t *r,
                          report->skipped, ngx_current_msec - report->since);
     }
 
-    zone = &entry->policy->name;
-    key = p;
+    key.data = p;
 
     if (slcf->log_key) {
         p = ngx_http_slidewin_report_key(p, &entry->claim.key);
     }
 
-    ngx_log_error(level, log, 0, "%s by zone \"%V\"%*s",
-                  ngx_http_slidewin_report_words[status], zone,
-                  (size_t) (p - text), text);
+    key.len = p - key.data;
+    details.len = p - details.data;
+
+    ngx_http_slidewin_report_log(r, level, &line, &details);
 
     if (!due) {
         return;
     }
 
-    client = &r->connection->addr_text;
-
-    report->zone = zone;
+    report->zone = &entry->policy->name;
     report->level = level;
     report->since = ngx_current_msec;
     report->skipped = 0;
     report->log = clcf->error_log;
-    report->len = ngx_slprintf(report->client,
-                               report->client + NGX_HTTP_SLIDEWIN_REPORT_CLIENT,
-                               "%*s, client: %V", (size_t) (p - key), key,
-                               client)
-                  - report->client;
+    report->key_len = key.len;
+    ngx_memcpy(report->key, key.data, key.len);
+}
+
+
+/* what log_skipped() tells if this is the last one */
+
+static void
+ngx_http_slidewin_report_skip(ngx_http_slidewin_report_t *report,
+    ngx_http_request_t *r, ngx_http_slidewin_excess_t *excess)
+{
+    ngx_connection_t  *c;
+
+    c = r->connection;
+
+    report->excess = *excess;
+    report->connection = c->log->connection;
+    report->client_len = ngx_min(c->addr_text.len, NGX_SOCKADDR_STRLEN);
+    ngx_memcpy(report->client, c->addr_text.data, report->client_len);
+}
+
+
+/*
+ * A level that is older than the rejection, such as that of the deny cache, may
+ * have room for the request: the excess is at least 0.001 nevertheless.
+ */
+
+static void
+ngx_http_slidewin_report_excess(ngx_http_slidewin_entry_t *entry,
+    ngx_http_slidewin_excess_t *excess)
+{
+    int64_t        level, cost;
+    sw_verdict_t  *verdict;
+
+    excess->units = 0;
+    excess->thousandths = 0;
+
+    if (!ngx_http_slidewin_entry_has_verdict(entry)) {
+        return;
+    }
+
+    verdict = ngx_http_slidewin_entry_verdict(entry);
+
+    /* a peek is about the whole cost, not about the rest of it */
+
+    cost = (verdict->remaining < entry->claim.cost) ? entry->claim.cost
+                                                    : entry->cost;
+
+    /* units and thousandths apart: together they may be above 63 bits */
+
+    level = ngx_max(verdict->level, 0);
+
+    excess->units = ngx_min(level / verdict->scale, SW_PRODUCT_MAX)
+                    + cost - entry->claim.rule.limit;
+    excess->thousandths = level % verdict->scale * 1000 / verdict->scale;
+
+    if (excess->units < 0
+        || (excess->units == 0 && excess->thousandths == 0))
+    {
+        excess->units = 0;
+        excess->thousandths = 1;
+    }
+}
+
+
+/* up to the client, as limit_req has it if there is an excess */
+
+static u_char *
+ngx_http_slidewin_report_line(u_char *p, u_char *last, ngx_str_t *zone,
+    ngx_http_slidewin_status_e status, ngx_http_slidewin_excess_t *excess)
+{
+    if (excess->units == 0 && excess->thousandths == 0) {
+        return ngx_slprintf(p, last, "%s by zone \"%V\"",
+                            ngx_http_slidewin_report_uncounted_words[status],
+                            zone);
+    }
+
+    return ngx_slprintf(p, last, "%s, excess: %L.%03L by zone \"%V\"",
+                        ngx_http_slidewin_report_words[status], excess->units,
+                        excess->thousandths, zone);
+}
+
+
+static u_char *
+ngx_http_slidewin_report_rate(u_char *p, u_char *last,
+    ngx_http_slidewin_entry_t *entry)
+{
+    ngx_str_t  *rate;
+
+    rate = entry->policy->rate ? &entry->rate_text : &entry->policy->rate_text;
+
+    p = ngx_slprintf(p, last, ", rate: %*s",
+                     ngx_min(rate->len, NGX_HTTP_SLIDEWIN_REPORT_RATE),
+                     rate->data);
+
+    if (entry->claim.rule.limit < entry->rate) {
+        p = ngx_slprintf(p, last, ", fallback limit: %L",
+                         entry->claim.rule.limit);
+    }
+
+    return p;
 }
 
 
@@ -285,7 +442,7 @@ ngx_http_slidewin_report_key(u_char *p, ngx_str_t *key)
 
     static u_char  hex[] = "0123456789abcdef";
 
-    p = ngx_cpymem(p, ", key \"", sizeof(", key \"") - 1);
+    p = ngx_cpymem(p, ", key: \"", sizeof(", key: \"") - 1);
 
     end = key->data + key->len;
     last = p + NGX_HTTP_SLIDEWIN_REPORT_KEY - sizeof("\\x00") + 1;
@@ -313,27 +470,96 @@ ngx_http_slidewin_report_key(u_char *p, ngx_str_t *key)
 }
 
 
+/*
+ * nginx writes the client after the line, and then calls the log handler of the
+ * request for what it knows of it.  At debug level it writes neither.
+ */
+
+static void
+ngx_http_slidewin_report_log(ngx_http_request_t *r, ngx_uint_t level,
+    ngx_str_t *line, ngx_str_t *details)
+{
+    char       *action;
+    ngx_log_t  *log;
+
+    log = r->connection->log;
+
+    if (level == NGX_LOG_DEBUG) {
+        ngx_log_error(level, log, 0, "%V%V", line, details);
+        return;
+    }
+
+    /* of an upstream that was asked before: it would precede the client */
+
+    action = log->action;
+    log->action = NULL;
+
+    /* nginx calls that of the main request, for subrequests as well */
+
+    r = r->main;
+
+    ngx_http_slidewin_report_details = details;
+    ngx_http_slidewin_report_next_handler = r->log_handler;
+    r->log_handler = ngx_http_slidewin_report_log_handler;
+
+    ngx_log_error(level, log, 0, "%V", line);
+
+    ngx_http_slidewin_report_details = NULL;
+    r->log_handler = ngx_http_slidewin_report_next_handler;
+    log->action = action;
+}
+
+
+static u_char *
+ngx_http_slidewin_report_log_handler(ngx_http_request_t *r,
+    ngx_http_request_t *sr, u_char *buf, size_t len)
+{
+    u_char  *p;
+
+    p = ngx_snprintf(buf, len, "%V", ngx_http_slidewin_report_details);
+
+    return ngx_http_slidewin_report_next_handler(r, sr, p, len - (p - buf));
+}
+
+
+/*
+ * The last of the skipped requests, as far as it is known when it is gone.  Its
+ * connection is told as well: it is a rejection as others are, and fail2ban
+ * wants one.
+ */
+
 static void
 ngx_http_slidewin_report_log_skipped(ngx_http_slidewin_report_t *report)
 {
+    u_char     *p;
+    ngx_log_t   log;
+    u_char      text[NGX_HTTP_SLIDEWIN_REPORT_TEXT];
+
     if (report->skipped == 0) {
         return;
     }
 
     if (report == ngx_http_slidewin_report_others) {
         ngx_log_error(report->level, report->log, 0,
-                      "rejecting or delaying %ui requests of more clients "
-                      "than are told apart in the last %Mms",
+                      "slidewin left out %ui lines on more clients than are "
+                      "told apart in the last %Mms",
                       report->skipped, ngx_current_msec - report->since);
 
     } else {
-        ngx_log_error(report->level, report->log, 0,
-                      "%s by zone \"%V\", %ui more like it in the last "
-                      "%Mms%*s",
-                      ngx_http_slidewin_report_words[report->status],
-                      report->zone, report->skipped,
-                      ngx_current_msec - report->since, report->len,
-                      report->client);
+        log = *report->log;
+        log.connection = report->connection;
+
+        p = ngx_http_slidewin_report_line(text,
+                                          text + NGX_HTTP_SLIDEWIN_REPORT_TEXT,
+                                          report->zone, report->status,
+                                          &report->excess);
+
+        ngx_log_error(report->level, &log, 0,
+                      "%*s, client: %*s, the last of %ui left out in %Mms%*s",
+                      (size_t) (p - text), text, report->client_len,
+                      report->client, report->skipped,
+                      ngx_current_msec - report->since, report->key_len,
+                      report->key);
     }
 
     report->since = ngx_current_msec;

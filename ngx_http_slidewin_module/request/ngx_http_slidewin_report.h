@@ -3,6 +3,10 @@
  * Log lines about requests that were delayed, rejected or not counted.  In a
  * flood, a client has a line a second for each zone and status in this worker,
  * with the number of requests that were skipped.
+ *
+ * The line about a rejection begins as that of limit_req does, up to the
+ * client, so that the filter of fail2ban for it finds this one.  What limit_req
+ * does not tell comes after the client.
  */
 
 
@@ -13,7 +17,7 @@
 #include "ngx_http_slidewin_ctx.h"
 
 
-/* "STATUS by zone ..." and the formatted text */
+/* the line of the status; the formatted text is for after the client */
 void ngx_http_slidewin_report(ngx_http_request_t *r,
     ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_status_e status,
     const char *fmt, ...);

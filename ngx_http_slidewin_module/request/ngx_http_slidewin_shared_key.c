@@ -9,7 +9,7 @@
 
 
 /* samples that make a finding, 1,024 requests, if they come in time */
-#define NGX_HTTP_SLIDEWIN_SHARED_KEY_SAMPLES  64
+#define NGX_HTTP_SLIDEWIN_SHARED_KEY_SAMPLES  16
 #define NGX_HTTP_SLIDEWIN_SHARED_KEY_TIME     600000    /* ms */
 
 /* of the samples: more than this */
@@ -289,7 +289,7 @@ ngx_http_slidewin_shared_key_found(ngx_http_request_t *r,
     ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
                   "slidewin zone \"%V\": %ui%% of the requests have one key, "
                   "the address %V of a proxy, and carry X-Forwarded-For: all "
-                  "clients behind it share one limit, see \"All clients share "
-                  "one limit\" in docs/troubleshooting.md",
+                  "clients behind it share one limit, see \"Is my key right "
+                  "behind a load balancer?\" in docs/operating.md",
                   &policy->name, share, peer);
 }

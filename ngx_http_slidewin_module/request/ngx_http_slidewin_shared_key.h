@@ -14,8 +14,8 @@
 #include "ngx_http_slidewin_conf.h"
 
 
-/* of so many requests of a worker and zone, one is looked at */
-#define NGX_HTTP_SLIDEWIN_SHARED_KEY_EVERY   16
+/* of so many requests of an outcome and source, one is looked at */
+#define NGX_HTTP_SLIDEWIN_SHARED_KEY_EVERY   64
 
 
 void ngx_http_slidewin_shared_key_sample(ngx_http_request_t *r,
@@ -23,14 +23,6 @@ void ngx_http_slidewin_shared_key_sample(ngx_http_request_t *r,
 
 /* whether a proxy says that the request is another client's */
 ngx_uint_t ngx_http_slidewin_is_forwarded(ngx_http_request_t *r);
-
-
-static ngx_inline ngx_uint_t
-ngx_http_slidewin_shared_key_due(ngx_http_slidewin_policy_t *policy)
-{
-    return ++policy->sampling.requests
-           % NGX_HTTP_SLIDEWIN_SHARED_KEY_EVERY == 0;
-}
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_SHARED_KEY_H_INCLUDED_ */

@@ -131,7 +131,8 @@ ngx_http_slidewin_shm_take_one(ngx_http_slidewin_call_t *call)
      * counted at a later time.
      */
 
-    now = ngx_http_slidewin_clock_ms() + check.op.utc_offset;
+    call->decided_at = ngx_http_slidewin_clock_us();
+    now = call->decided_at / 1000 + check.op.utc_offset;
 
     ngx_http_slidewin_shm_find(&check, now);
 

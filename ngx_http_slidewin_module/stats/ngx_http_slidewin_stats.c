@@ -19,17 +19,6 @@ static ngx_int_t ngx_http_slidewin_stats_init(ngx_shm_zone_t *shm_zone,
 static size_t ngx_http_slidewin_stats_size(ngx_http_slidewin_stats_t *stats);
 
 
-const double  ngx_http_slidewin_utilization_bounds[] = {
-    0.25, 0.5, 0.75, 0.9, 1
-};
-
-
-const int64_t  ngx_http_slidewin_latency_bounds[] = {
-    50, 100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000,
-    500000, 1000000, 2500000, 5000000
-};
-
-
 /*
  * The name has a colon, which the name of no other zone of shared memory can
  * have: "slidewin:zone:login".

@@ -26,8 +26,8 @@
 
 #define NGX_HTTP_SLIDEWIN_CACHE_LINE    64
 
-/* the sum of utilizations is in units of 1 / scale */
-#define NGX_HTTP_SLIDEWIN_UTIL_SCALE    1000000
+/* utilizations are in units of 1 / scale */
+#define NGX_HTTP_SLIDEWIN_UTIL_SCALE    1000
 
 
 /* of a request, or of one policy; in the order of gravity */
@@ -161,8 +161,14 @@ void ngx_http_slidewin_stats_sum(ngx_http_slidewin_stats_t *stats,
     void *counters, size_t size);
 
 
-extern const double  ngx_http_slidewin_utilization_bounds[];
-extern const int64_t  ngx_http_slidewin_latency_bounds[];    /* us */
+static const int64_t  ngx_http_slidewin_util_bounds[] = {
+    250, 500, 750, 900, 1000
+};
+
+static const int64_t  ngx_http_slidewin_latency_bounds[] = {   /* us */
+    50, 100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000,
+    500000, 1000000, 2500000, 5000000
+};
 
 
 static ngx_inline void
@@ -208,25 +214,29 @@ static ngx_inline void
 ngx_http_slidewin_stats_utilization(
     ngx_http_slidewin_zone_counters_t *counters, int64_t level, int64_t all)
 {
-    double      ratio;
+    int64_t     ratio;
     ngx_uint_t  i;
+
+    /* 2^53 * UTIL_SCALE is below 2^63; more than all is rare, and no matter */
+
+    level = ngx_min(level, all + 1);
 
     if (all <= 0) {
         return;
     }
 
-    ratio = (double) level / (double) all;
+    /* rounded up: a ratio that is above a bound stays above it */
+
+    ratio = (level * NGX_HTTP_SLIDEWIN_UTIL_SCALE + all - 1) / all;
 
     for (i = 0; i < NGX_HTTP_SLIDEWIN_UTIL_BUCKETS - 1; i++) {
-        if (ratio <= ngx_http_slidewin_utilization_bounds[i]) {
+        if (ratio <= ngx_http_slidewin_util_bounds[i]) {
             break;
         }
     }
 
     ngx_http_slidewin_stats_count(&counters->utilization[i], 1);
-    ngx_http_slidewin_stats_count(&counters->utilization_sum,
-                                  (ngx_atomic_int_t)
-                                  (ratio * NGX_HTTP_SLIDEWIN_UTIL_SCALE));
+    ngx_http_slidewin_stats_count(&counters->utilization_sum, ratio);
 }
 
 

@@ -56,19 +56,22 @@ void sw_verdict_complete(sw_verdict_t *verdict, const sw_rule_t *rule);
 /* the level and its scale, without completing the verdict */
 
 static inline int64_t
-sw_verdict_level(const sw_verdict_t *verdict, const sw_rule_t *rule,
-    int64_t *scale)
+sw_verdict_level(const sw_verdict_t *verdict, const sw_rule_t *rule)
 {
     if (!verdict->deferred) {
-        *scale = verdict->scale;
         return verdict->level;
     }
-
-    *scale = sw_rule_scale(rule);
 
     return rule->algorithm == SW_COUNTER
            ? sw_counter_level(&verdict->pair, rule->window, verdict->now)
            : verdict->pair.curr;
+}
+
+
+static inline int64_t
+sw_verdict_scale(const sw_verdict_t *verdict, const sw_rule_t *rule)
+{
+    return verdict->deferred ? sw_rule_scale(rule) : verdict->scale;
 }
 
 

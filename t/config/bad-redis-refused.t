@@ -186,8 +186,9 @@ accepted("redis://127.0.0.1 prefix=$_") for '', 'sw:', 'a:b:c', 'x' x 64,
 # The name.
 
 refused("redis://127.0.0.1 name=$_", "invalid name \"name=$_\" in "
-        . '"slidewin_redis" directive, it must be a name other than "local"')
-    for '', 'local';
+        . '"slidewin_redis" directive, it must be a name other than '
+        . '"local" and "default"')
+    for '', 'local', 'default';
 accepted("redis://127.0.0.1 name=$_") for 'one', 'LOCAL', 'a.b-c';
 
 

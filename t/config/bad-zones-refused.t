@@ -143,19 +143,19 @@ __DATA__
 
 === TEST 23: unknown parameter
 --- zone: $remote_addr zone=one:1m rate=5r/m foo=bar;
---- emerg: invalid parameter "foo=bar" in "slidewin_zone" directive, it must be one of zone=, rate=, algorithm=, slices=, store=, on_error=, lease=, deny_cache=
+--- emerg: invalid parameter "foo=bar" in "slidewin_zone" directive, it must be one of zone=, rate=, algorithm=, slices=, store=, on_error=, lease=, deny_cache=, top=
 
 
 
 === TEST 24: a parameter that stands alone
 --- zone: $remote_addr zone=one:1m rate=5r/m sync;
---- emerg: invalid parameter "sync" in "slidewin_zone" directive, it must be one of zone=, rate=, algorithm=, slices=, store=, on_error=, lease=, deny_cache=
+--- emerg: invalid parameter "sync" in "slidewin_zone" directive, it must be one of zone=, rate=, algorithm=, slices=, store=, on_error=, lease=, deny_cache=, top=
 
 
 
 === TEST 25: a parameter of slidewin
 --- zone: $remote_addr zone=one:1m rate=5r/m dry_run;
---- emerg: invalid parameter "dry_run" in "slidewin_zone" directive, it must be one of zone=, rate=, algorithm=, slices=, store=, on_error=, lease=, deny_cache=
+--- emerg: invalid parameter "dry_run" in "slidewin_zone" directive, it must be one of zone=, rate=, algorithm=, slices=, store=, on_error=, lease=, deny_cache=, top=
 
 
 

@@ -118,7 +118,7 @@ GET /t?cost=9007199254740991
 X-Limit: REJECTED 5
 !Retry-After
 --- error_log
-rejecting request by zone "log", its cost 9007199254740991 is above the limit 5: it can never pass
+limiting requests, excess: 9007199254740986.000 by zone "log", client: 127.0.0.1, rate: 5r/h, its cost 9007199254740991 is above the limit 5: it can never pass, server: 
 
 
 

@@ -223,7 +223,7 @@ my @answers = map {
 } 1 .. 50;
 my @fields = map { $_->{header}{'retry-after'} } @answers;
 my %distinct = map { $_ => 1 } @fields;
-my $line = qr/rejecting request by zone "local", .* after (\d+)s, .*k=log/;
+my $line = qr/limiting requests, .* zone "local", .* after: (\d+)s, .*k=log/;
 
 cmp_ok(scalar keys %distinct, '>', 3, 'rejections of many kinds');
 ok(SlidewinNginx::until_true(sub {

@@ -114,7 +114,7 @@ sub line {
         my $client = $nginx->asks("$uri?k=$k&c=$_");
         $n++;
         SlidewinNginx::until_true(sub {
-            my @lines = $nginx->errors(qr/delaying request .*, key "$k"/);
+            my @lines = $nginx->errors(qr/delaying request, .*, key: "$k"/);
             return @lines >= $n;
         }, 10 * $patience) or die "$uri: number $n does not wait\n";
         $client;
@@ -266,7 +266,7 @@ for my $algorithm (@algorithms) {
         my $client = $nginx->asks("/count?k=$k&c=2");
         my $n = $_;
         SlidewinNginx::until_true(sub {
-            my @lines = $nginx->errors(qr/delaying request .*, key "$k"/);
+            my @lines = $nginx->errors(qr/delaying request, .*, key: "$k"/);
             return @lines >= $n;
         }, 10 * $patience);
         $client;

@@ -90,7 +90,8 @@ sub delays {
     my ($uri) = @_;
     my $keys = join '|', $uri =~ /=(c\d+)/g;
 
-    return scalar(() = $nginx->errors(qr/delaying request .*, key "(?:$keys)"/));
+    return scalar(() = $nginx->errors(
+        qr/delaying request, .*, key: "(?:$keys)"/));
 }
 
 # a client that has to wait

@@ -83,7 +83,7 @@ sub status {
 sub delays {
     my ($k) = @_;
 
-    return scalar(() = $nginx->errors(qr/delaying request .*, key "$k"/));
+    return scalar(() = $nginx->errors(qr/delaying request, .*, key: "$k"/));
 }
 
 sub delaying {
@@ -383,8 +383,9 @@ scenario(sub {
 $_->() for @ends;
 @ends = ();
 
-ok($nginx->errors(qr/\[notice\]\ .*\ delaying\ request\ by\ zone\ "local_one",
-                     \ limit\ 1\ in\ 3000ms,\ for\ \d+ms.*request:\ "GET/x),
+ok($nginx->errors(qr/\[notice\]\ .*\ delaying\ request,\ excess:\ 1\.000
+                     \ by\ zone\ "local_one",\ client:\ unix:,
+                     \ rate:\ 1r\/3s,\ wait:\ \d+ms.*request:\ "GET/x),
    'a line for one that is delayed, a level below');
 
 

@@ -39,17 +39,19 @@ sub parts {
     my ($text) = @_;
 
     $text =~ s/^\d{4}\S+ \S+ \[\w+\] \S+ (?:\*\d+ )?//;
-    $text =~ s/, client: .*//;
+    $text =~ s/, server: .*//;
+    $text =~ s/, client: [^,]+//;
 
     return grep { / / && !/$foreign/ } map { s/^\s+|\s+$//gr }
-           split /"[^"]*"|…\w*|\.\.\.|\b\d+\S*|[:,;]|\s[A-Z]\b/, $text;
+           split /"[^"]*"|…\w*|\.\.\.|\b\d+[^\s:,;]*|[:,;]|\s[A-Z]\b/,
+                 $text;
 }
 
 # known PART: as it is, or the one half of it put into the other
 sub known {
     my ($part) = @_;
 
-    return 1 if index($texts, $part) >= 0;
+    return 1 if $texts =~ /(?<!\w)\Q$part\E(?!\w)/;
 
     while ($part =~ / /g) {
         my ($left, $right) = ($`, $');
@@ -60,15 +62,20 @@ sub known {
     return 0;
 }
 
-is(join('|', parts('2026/11/18 06:52:21 [error] 2733#0: *6 rejecting request by'
-                   . ' zone "login", limit 5 in 60000ms, retry after 60s,'
-                   . ' client: 127.0.0.1, server: ')),
-   'rejecting request by zone|retry after', 'the parts of a line');
+is(join('|', parts('2026/11/18 06:52:21 [error] 2733#0: *6 limiting requests,'
+                   . ' excess: 1.000 by zone "login", client: 127.0.0.1, rate:'
+                   . ' 5r/m, retry after: 60s, 7 more like it in the last 9ms,'
+                   . ' server: , request: "GET /a b HTTP/1.1"')),
+   'limiting requests|by zone|retry after|more like it in the last',
+   'the parts of a line');
 
-ok(known('rejecting request by zone'), 'a part is known');
+ok(known('limiting requests'), 'a part is known');
+ok(known('rejecting request uncounted by zone'), '... or two of them');
 ok(!known('rejecting requests by zone'), '... or not');
+ok(!known('limiting request'), '... or it is not, whole');
 
-my $begins = qr/(?:slidewin\ (?:redis|zone|")|rejecting\ |delaying\ |passing\ re
+my $begins = qr/(?:slidewin\ (?:redis|zone|left|")|limiting\ re|rejecting\ re
+                 |delaying\ re|passing\ re|dry\ run:\ |…,\ |retry\ after:
                  |is\ lost|is\ back|is\ asked|is\ not\ asked|is\ where\ it
                  |is\ no\ longer|cannot\ be\ reached|goes\ back|tells\ |has\ no
                  |does\ not\ |invalid\ rate|invalid\ cost|its\ answer)/x;

@@ -40,9 +40,9 @@ sub told {
 
     SlidewinNginx::until_true(sub {
         $n = 0;
-        for ($nginx->errors(qr/\[$level\].* dry run by zone "trial"/)) {
-            $n++ if /, limit /;
-            $n += $1 if /, (\d+) more like it /;
+        for ($nginx->errors(qr/\[$level\].* dry run: .* zone "trial"/)) {
+            $n++ if /, retry after: /;
+            $n += $1 if /, (?:the last of )?(\d+) (?:more like it|left out) /;
         }
         return $n >= 60;
     }, 20 * SlidewinNginx::patience());

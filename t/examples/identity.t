@@ -89,7 +89,7 @@ my $late = $nginx->ask(3, '/api/', $ann);
 
 is($late->{status}, 429, '... and no more');
 like($late->{header}{'retry-after'}, qr/^[1-9]\d*$/, '... with a time');
-ok(scalar $nginx->errors(qr/rejecting request by zone "subject"/),
+ok(scalar $nginx->errors(qr/limiting requests, .* zone "subject", client/),
    '... by the limit of subjects');
 is($nginx->tallied(3, 50, '/api/', bearer({ sub => 'bob' })), '200 x50',
    'another subject at the same address has one of its own');
@@ -140,7 +140,7 @@ sub session { return { Cookie => "lang=en; session=$_[0]" } }
 
 is($nginx->tallied(1, 110, '/', session('s1')), '200 x100, 429 x10',
    'a session has its limit');
-ok(scalar $nginx->errors(qr/rejecting request by zone "session"/),
+ok(scalar $nginx->errors(qr/limiting requests, .* zone "session", client/),
    '... by the limit of sessions');
 is($nginx->ask(2, '/', session('s1'))->{status}, 429, '... from anywhere');
 is($nginx->tallied(1, 110, '/', session('s2')), '200 x100, 429 x10',
@@ -158,7 +158,7 @@ my @made_up = map { $nginx->ask(5, '/', session("x$_"))->{status} } 1 .. 310;
 
 is(SlidewinNginx::tally(@made_up), '200 x300, 429 x10',
    'a new cookie for each request ends at the limit of the address');
-ok(scalar $nginx->errors(qr/rejecting request by zone "address"/),
+ok(scalar $nginx->errors(qr/limiting requests, .* zone "address", client/),
    '... which the log names');
 $nginx->stop;
 $_->stop for $app, $verifier;

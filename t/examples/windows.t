@@ -47,7 +47,7 @@ is(left($answers[-1])->{hour}, 1000 - @passed,
    '... and the hour has counted those who passed alone');
 is(scalar(() = $app->seen), 1 + @passed,
    '... who are all that the application has seen');
-ok(scalar $nginx->errors(qr/rejecting request by zone "second"/),
+ok(scalar $nginx->errors(qr/limiting requests, .* zone "second", client/),
    '... the log names the second');
 is($nginx->ask(3, '/')->{status}, 200, 'another client passes');
 $nginx->stop;
@@ -66,7 +66,7 @@ is(SlidewinNginx::tally(map { $_->{status} } @answers), '200 x1000, 429 x1',
 is($answers[-1]{status}, 429, '... the first of them');
 cmp_ok($answers[-1]{header}{'retry-after'}, '>', 1,
        '... and a second is not enough then');
-ok(scalar $nginx->errors(qr/rejecting request by zone "hour"/),
+ok(scalar $nginx->errors(qr/limiting requests, .* zone "hour", client/),
    '... the log names the hour');
 is(scalar(() = $app->seen), 1000, '... the application is spared the rest');
 is($nginx->ask(2, '/')->{status}, 200, 'another client passes');

@@ -41,6 +41,10 @@ is(summary(get('/file')), '429 | REJECTED fallback one | 2 | 0 | retry',
    'third');
 is(summary(get('/file')), '429 | REJECTED fallback one | 2 | 0 | retry',
    'fourth');
+is(scalar(error_lines('limiting requests, excess: 1\.000 by zone "one",'
+                      . ' client: 127\.0\.0\.1, rate: 4r/h,'
+                      . ' fallback limit: 2, retry after: \d+s, server: ')), 1,
+   'logged with the limit that applies');
 END
 
 our @Open = twice('slidewin_zone $remote_addr zone=one:1m rate=1r/h'
@@ -50,7 +54,7 @@ our $OpenClient = <<'END';
 is(summary(get('/file')), '200 | ERROR_PASSED fail_open one | - | - | -',
    'passed') for 1 .. 4;
 is(scalar(grep { !/\[debug\]/ }
-          error_lines('passing request uncounted by zone "one"')), 1,
+          error_lines('passing request uncounted by zone "one", client: ')), 1,
    'logged once, not for each');
 END
 
@@ -139,7 +143,7 @@ slidewin zone=one;
 $::Variables . 'slidewin zone=one;'
 --- client eval: $::OpenClient
 --- error_log
-passing request uncounted by zone "one"
+passing request uncounted by zone "one", client: 127.0.0.1, server: 
 
 
 
@@ -150,7 +154,7 @@ passing request uncounted by zone "one"
 $::Variables . 'slidewin zone=one;'
 --- client eval: $::OpenClient
 --- error_log
-passing request uncounted by zone "one"
+passing request uncounted by zone "one", client: 127.0.0.1, server: 
 
 
 
@@ -161,7 +165,7 @@ passing request uncounted by zone "one"
 $::Variables . 'slidewin zone=one; slidewin_headers ietf legacy;'
 --- client eval: $::ClosedClient
 --- error_log
-rejecting request uncounted by zone "one"
+rejecting request uncounted by zone "one", client: 127.0.0.1, server: 
 
 
 
@@ -172,7 +176,7 @@ rejecting request uncounted by zone "one"
 $::Variables . 'slidewin zone=one; slidewin_headers ietf legacy;'
 --- client eval: $::ClosedClient
 --- error_log
-rejecting request uncounted by zone "one"
+rejecting request uncounted by zone "one", client: 127.0.0.1, server: 
 
 
 

@@ -277,7 +277,8 @@ is(join(', ', map { field("$secret-gone") } 1 .. 2),
 
 my $log = SlidewinNginx::slurp($nginx->root . '/logs/loud.log');
 
-like($log, qr/rejecting request by zone "field"/, 'rejections are logged');
+like($log, qr/limiting requests, excess: 1\.000 by zone "field"/,
+     'rejections are logged');
 unlike($log, qr/secret-token/, '... and names no client');
 unlike($log, qr/k{64}|x{64}/, '... nor are the long ones');
 

@@ -198,7 +198,10 @@ X-Limit: REJECTED_DRY_RUN one local 1
 X-Retry: <>
 !Retry-After
 --- error_log
-rejecting request, dry run by zone "one", its cost 2 is above the limit 1: it can never pass
+dry run: would limit request, excess: 1.000 by zone "one", client: 127.0.0.1, rate: 1r/h, its cost 2 is above the limit 1: it can never pass, server: localhost
+--- no_error_log
+limiting requests
+rejecting
 
 
 
@@ -217,6 +220,10 @@ GET /t?k=a&rate=fast
 X-Limit: REJECTED_DRY_RUN bad fail_closed\s
 --- error_log
 invalid rate "fast" of slidewin zone "bad"
+dry run: would reject request uncounted by zone "bad", client: 127.0.0.1, server: localhost
+--- no_error_log
+limiting requests
+rejecting
 
 
 

@@ -164,7 +164,7 @@ is(status(path($digested)), 429, 'the long key has been counted');
 is(statuses('/field', (['X-Key' => 'secret-token']) x 2), '200 429',
    'a key that is a secret');
 unlike($nginx->error_log, qr/secret-token/, 'is not in the log');
-like($nginx->error_log, qr/rejecting request by zone "field"/,
+like($nginx->error_log, qr/limiting requests, excess: 1\.000 by zone "field"/,
      'the rejection is');
 
 $client->close;

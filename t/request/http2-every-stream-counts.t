@@ -58,6 +58,11 @@ is(count(200, @r), 5, 'passed');
 is(count(429, @r), 95, 'rejected');
 is((grep { $_->{body} eq "content\n" } @r), 5, 'content for those that passed');
 
+my $line = qr/limiting\ requests,\ excess:\ 1\.000\ by\ zone\ "one",\ client:
+              \ 127\.0\.0\.1,\ rate:\ 5r\/h,\ retry\ after:\ \d+s,\ server:\ ,
+              \ request:\ "GET\ \/file\ HTTP\/2\.0",/x;
+ok(scalar error_lines($line), 'a line about a stream is as others');
+
 my ($r) = $h2->answers($h2->request('/free'));
 is($r->{status}, 200, 'the connection goes on');
 

@@ -68,7 +68,9 @@ sub told {
     my ($text) = @_;
     my @lines = $nginx->errors(qr/$text/);
     my @requests = grep { /, request: "/ } @lines;
-    my $more = List::Util::sum0(map { /, (\d+) more like it/ } @lines);
+    my $more = List::Util::sum0(map {
+        /, (\d+) more like it|, the last of (\d+) left out/ ? $1 // $2 : ()
+    } @lines);
 
     return (scalar @lines, @requests + $more);
 }
@@ -85,13 +87,21 @@ sub flood {
 # One client and each kind of line. The clock moves only when the suite moves
 # it.
 
+my $excess = 'excess: 1\.000 by zone';
+
 my %lines = (
-    one => 'rejecting request by zone "one", limit 1 in 86400000ms, retry',
-    dry => 'rejecting request, dry run by zone "one", limit',
-    two => 'rejecting request by zone "two", limit',
+    one => "limiting requests, $excess \"one\"",
+    dry => "dry run: would limit request, $excess \"one\"",
+    two => "limiting requests, $excess \"two\"",
     bad => 'rejecting request uncounted by zone "bad"',
     open => 'passing request uncounted by zone "open"',
 );
+
+my %details = (
+    (map { $_ => ', rate: 1r/d, retry after: \d+s' } qw(one dry two)),
+    (map { $_ => '' } qw(bad open)),
+);
+my $more = '(?:, \d+ more like it in the last \d+ms)?';
 
 $client->get("/$_?k=a") for qw(one two);
 
@@ -99,17 +109,20 @@ for my $uri (sort keys %lines) {
     my $start = SlidewinNginx::now();
     flood("/$uri?k=a", 1000);
     my $seconds = SlidewinNginx::now() - $start;
-    my ($n) = told(qr/$lines{$uri}.*client: /);
+    my ($n) = told($lines{$uri});
+    my ($form) = told(": \\*\\d+ $lines{$uri}, client: unix:$details{$uri}$more"
+                      . ", server: , request: \"GET /$uri\\?k=a HTTP");
 
     cmp_ok($n, '>=', 1, "$uri: a flood is told");
     cmp_ok($n, '<=', 1 + $seconds, '... by a line a second at most');
+    is($form, $n, '... the client first, the request last');
 }
 
 later(5);
 
 for my $uri (sort keys %lines) {
-    my $text = $lines{$uri} =~ s/, (?!dry).*//r;
-    my $ended = qr/$text, \d+ more like it in the last \d+ms, client: unix:$/;
+    my $text = $lines{$uri};
+    my $ended = qr/: \*\d+ $text, client: unix:, the last of \d+ left out in \d+ms$/;
 
     is((told($text))[1], 1000, "$uri: all of it is told");
     is(scalar($nginx->errors($ended)), 1, '... what was last when it is over');
@@ -124,7 +137,7 @@ flood('/one?k=a', 1);
 
 my @lines = $nginx->errors(qr/$lines{one}/);
 is(scalar @lines, $before + 1, 'a second later there is a line again');
-like($lines[-1], qr/retry after \d+s, 7 more like it in the last \d+ms, client/,
+like($lines[-1], qr/retry after: \d+s, 7 more like it in the last \d+ms, server/,
      '... and how many there were meanwhile');
 
 
@@ -171,9 +184,10 @@ later(5);
 
     ok($nginx->busy(5), 'five wait');
     later(5);
-    is((told(qr/delaying request by zone "line"/))[1], 5,
+    is((told(qr/delaying request, $excess "line"/))[1], 5,
        '... and all of them are told');
-    is((told(qr/\[info\].*delaying request by zone "line", limit/))[0], 1,
+    is((told("\\[info\\].*delaying request, $excess \"line\", client: unix:, "
+             . 'rate: 1r/10m, wait: \d+ms, server:'))[0], 1,
        '... by one line, a level below');
     $_->close for @waiting;
 }
@@ -181,7 +195,7 @@ later(5);
 
 # The key is logged only if configured, and cannot break out of its field.
 
-is(scalar($nginx->errors(qr/key "|"a"/)), 0, 'no key so far');
+is(scalar($nginx->errors(qr/key:? "|"a"/)), 0, 'no key so far');
 
 for (['plain', '/key/plain'], ['%22%0d%0a%5c', '/key/\\\\x22\\\\x0d\\\\x0a\\\\x5c'],
      ["\xff%7f", '/key/\\\\xff\\\\x7f'], ['x' x 56, '/key/x{55}\.\.\.'],
@@ -190,19 +204,19 @@ for (['plain', '/key/plain'], ['%22%0d%0a%5c', '/key/\\\\x22\\\\x0d\\\\x0a\\\\x5
     my ($k, $told) = @$_;
 
     $client->get("/key/$k") for 1 .. 3;
-    is(scalar($nginx->errors(qr/zone "uri".*, key "$told", client: /)), 1,
+    is(scalar($nginx->errors(qr/zone "uri", client: unix:, .*, key: "$told", server: /)), 1,
        "key=on: $told");
 }
 
 later(5);
-is(scalar($nginx->errors(qr/ 1 more like it in the last \d+ms, key "\/key\/plain",/)),
+is(scalar($nginx->errors(qr/ the last of 1 left out in \d+ms, key: "\/key\/plain"$/)),
    1, '... also when it is over');
 
 
 # More clients than the throttle can tell apart.
 
 my $many = 3000;
-my @before = told(qr/rejecting request by zone "one"/);
+my @before = told($lines{one});
 my $start = SlidewinNginx::now();
 
 for my $round (1 .. 3) {
@@ -210,7 +224,7 @@ for my $round (1 .. 3) {
 }
 
 my $seconds = SlidewinNginx::now() - $start;
-my ($n) = told(qr/rejecting request by zone "one"/);
+my ($n) = told($lines{one});
 
 cmp_ok($n - $before[0], '>=', 256, 'many clients have their lines');
 cmp_ok($n - $before[0], '<=', 2 * 512 * (1 + $seconds),
@@ -219,9 +233,9 @@ cmp_ok($n - $before[0], '<=', 2 * 512 * (1 + $seconds),
 later(5);
 
 my $others = List::Util::sum0(map {
-    / rejecting or delaying (\d+) requests of more clients than are told apart/
+    / slidewin left out (\d+) lines on more clients than are told apart in the/
 } $nginx->errors(qr/told apart/));
-my @after = told(qr/rejecting request by zone "one"/);
+my @after = told($lines{one});
 
 cmp_ok($others, '>', 0, 'there is a line about the others');
 is($after[1] - $before[1] + $others, 2 * $many, '... and all are counted');
@@ -232,11 +246,11 @@ is($after[1] - $before[1] + $others, 2 * $many, '... and all are counted');
 later(5);
 $client->get('/one?k=end');
 flood('/one?k=end', 11);
-($before) = told(qr/rejecting request by zone "one"/);
+($before) = told($lines{one});
 $client->close;
 $nginx->signal('QUIT');
 ok(SlidewinNginx::until_true(sub {
-       scalar $nginx->errors(qr/zone "one", 10 more like it in the last \d+ms/);
+       scalar $nginx->errors(qr/zone "one", client: unix:, the last of 10 left out in \d+ms$/);
    }, 10 * $patience), 'QUIT: what was left out is told');
 $nginx->stop;
 

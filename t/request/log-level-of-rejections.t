@@ -9,10 +9,9 @@ use Test::More;
 use SlidewinNginx;
 
 my @levels = qw(error warn notice info debug);
-my $rejected = 'rejecting request by zone "one", limit 1 in 3600000ms, '
-               . 'retry after \d+s';
-my $dry = 'rejecting request, dry run by zone "one", limit 1 in 3600000ms, '
-          . 'retry after \d+s';
+my $retry = ', rate: 1r/h, retry after: \d+s';
+my $rejected = 'limiting requests, excess: 1\.000 by zone "one"';
+my $dry = 'dry run: would limit request, excess: 1\.000 by zone "one"';
 
 my $zones = <<'END';
     error_log logs/debug.log debug;
@@ -41,22 +40,31 @@ sub new_lines {
     return @new;
 }
 
+# above the limit by two units
+sub twice {
+    my ($text) = @_;
+
+    return $text =~ s/excess: 1/excess: 2/r;
+}
+
 # of a client that has used up its limit and has not been logged yet
 my $clients = 0;
 
 sub one_line {
-    my ($nginx, $uri, $level, $text, $name) = @_;
+    my ($nginx, $uri, $level, $text, $details, $name) = @_;
     my $k = ++$clients;
 
     $nginx->get("/first?k=$k");
     $nginx->get("$uri?k=$k");
     my @lines = grep { !/ invalid rate / } new_lines($nginx);
 
-    # a line at debug does not name the request
-    my $whose = $level eq 'debug' ? qr/$/m : qr/, client: .*, request: "GET /;
+    # a line at debug names neither the client nor the request
+    my $line = $level eq 'debug'
+               ? qr/$text$details$/m
+               : qr/$text, client: unix:$details, server: , request: "GET /;
 
     is(scalar @lines, 1, "$name: one line");
-    like($lines[0] // '', qr/\[$level\] \d+#\d+: \*\d+ $text$whose/,
+    like($lines[0] // '', qr/\[$level\] \d+#\d+: \*\d+ $line/,
          "$name: at $level");
 }
 
@@ -85,30 +93,30 @@ END
 is($nginx->get('/default')->{status}, 200, 'a request passes');
 is(join('', new_lines($nginx)), '', 'a pass is not worth a line');
 
-one_line($nginx, '/default', 'error', $rejected, 'rejected, by default');
-one_line($nginx, '/default/dry', 'warn', $dry, 'dry run, by default');
+one_line($nginx, '/default', 'error', $rejected, $retry,
+         'rejected, by default');
+one_line($nginx, '/default/dry', 'warn', $dry, $retry, 'dry run, by default');
 
-my $never = 'its cost 2 is above the limit 1: it can never pass';
+my $never = ', rate: 1r/h, its cost 2 is above the limit 1: it can never pass';
 
 one_line($nginx, '/default/cost', 'error',
-         "rejecting request by zone \"one\", $never", 'cost, by default');
+         twice($rejected), $never, 'cost, by default');
 
 for my $i (0 .. 3) {
     my ($level, $lower) = @levels[$i, $i + 1];
 
-    one_line($nginx, "/$level/enforced", $level, $rejected,
+    one_line($nginx, "/$level/enforced", $level, $rejected, $retry,
              "$level: rejected");
-    one_line($nginx, "/$level/dry", $lower, $dry, "$level: dry run");
-    one_line($nginx, "/$level/cost", $level,
-             "rejecting request by zone \"one\", $never", "$level: cost");
-    one_line($nginx, "/$level/cost/dry", $lower,
-             "rejecting request, dry run by zone \"one\", $never",
-             "$level: cost, dry run");
+    one_line($nginx, "/$level/dry", $lower, $dry, $retry, "$level: dry run");
+    one_line($nginx, "/$level/cost", $level, twice($rejected),
+             $never, "$level: cost");
+    one_line($nginx, "/$level/cost/dry", $lower, twice($dry),
+             $never, "$level: cost, dry run");
     one_line($nginx, "/$level/bad", $level,
-             'rejecting request uncounted by zone "bad"',
+             'rejecting request uncounted by zone "bad"', '',
              "$level: no rate, closed");
     one_line($nginx, "/$level/bad/open", $lower,
-             "passing request uncounted by zone \"open-$level\"",
+             "passing request uncounted by zone \"open-$level\"", '',
              "$level: no rate, open");
 }
 
@@ -176,7 +184,7 @@ is(join(' ', map { $nginx->get($_)->{status} }
    '200 429 200 429 503 200 200 200 200', 'off: decided as ever');
 is(join('', grep { !/ invalid rate / } new_lines($nginx)), '',
    'off: not a line about it');
-one_line($nginx, '/off/info', 'info', "$rejected, key \"k\\d+\"",
+one_line($nginx, '/off/info', 'info', $rejected, "$retry, key: \"k\\d+\"",
          'a level below off');
 $nginx->stop;
 
@@ -198,9 +206,10 @@ END
 
 $nginx->get('/server');
 new_lines($nginx);
-one_line($nginx, '/server', 'notice', $rejected, 'inherited from the server');
-one_line($nginx, '/location', 'warn', $rejected, 'of the location');
-one_line($nginx, '/location/below', 'warn', $rejected,
+one_line($nginx, '/server', 'notice', $rejected, $retry,
+         'inherited from the server');
+one_line($nginx, '/location', 'warn', $rejected, $retry, 'of the location');
+one_line($nginx, '/location/below', 'warn', $rejected, $retry,
          'inherited from the location');
 $nginx->stop;
 
