@@ -98,7 +98,9 @@ ngx_http_slidewin_ctx_cleanup(void *data)
         ngx_http_slidewin_ctx_cancel(ctx);
     }
 
-    ctx->end(ctx);
+    if (!ctx->recorded) {
+        ctx->end(ctx);
+    }
 }
 
 

@@ -55,7 +55,7 @@ ngx_http_slidewin_record(ngx_http_slidewin_ctx_t *ctx)
 {
     ngx_http_slidewin_entry_t  *entry;
 
-    if (ctx->recorded || ctx->status == NGX_HTTP_SLIDEWIN_UNDECIDED) {
+    if (ctx->status == NGX_HTTP_SLIDEWIN_UNDECIDED) {
         return;
     }
 

@@ -18,7 +18,8 @@ extern ngx_http_slidewin_request_counters_t
     *ngx_http_slidewin_record_requests;
 
 
-/* a request without a decision, such as that of a client that left, has none */
+/* for a ctx that is not recorded; without a decision there is nothing to tell,
+ * as for a client that left before it */
 void ngx_http_slidewin_record(ngx_http_slidewin_ctx_t *ctx);
 
 
