@@ -12,8 +12,8 @@ demo_port_free() {
 }
 
 demo() {
-    local redis=$1 dir=$BUILD/demo nginx pid redis_pid='' rc=0
-    local access_log=$BUILD/demo/access.log
+    local redis=$1 dir=${DEMO_DIR:-$BUILD/demo} nginx pid redis_pid='' rc=0
+    local access_log=$dir/access.log
 
     nginx=$(flavour_nginx release)
     mkdir -p "$dir"

@@ -38,6 +38,8 @@ static ngx_int_t ngx_http_slidewin_api_handler(ngx_http_request_t *r);
 static ngx_uint_t ngx_http_slidewin_api_is_here(ngx_http_request_t *r);
 static ngx_int_t ngx_http_slidewin_api_path(ngx_http_request_t *r,
     ngx_http_slidewin_api_path_t *path);
+static ngx_uint_t ngx_http_slidewin_api_begins(ngx_str_t *uri,
+    ngx_str_t *prefix);
 static ngx_str_t ngx_http_slidewin_api_segment(
     ngx_http_slidewin_api_path_t *path);
 static ngx_int_t ngx_http_slidewin_api_redirect(ngx_http_request_t *r);
@@ -142,7 +144,7 @@ ngx_http_slidewin_api_directive(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     smcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_slidewin_module);
 
-    slcf->api = 1;
+    slcf->api = ngx_http_slidewin_api_handler;
     smcf->api = 1;
 
     return NGX_CONF_OK;
@@ -308,7 +310,10 @@ ngx_http_slidewin_api_is_here(ngx_http_request_t *r)
         return 1;
     }
 
-    if (ngx_http_slidewin_is_forwarded(r)) {
+    if (ngx_http_slidewin_is_forwarded(r)
+        || ngx_http_slidewin_api_header(r, "x-real-ip")
+        || r->connection->proxy_protocol)
+    {
         return 0;
     }
 
@@ -351,7 +356,7 @@ static ngx_int_t
 ngx_http_slidewin_api_path(ngx_http_request_t *r,
     ngx_http_slidewin_api_path_t *path)
 {
-    u_char                    *p;
+    size_t                     len;
     ngx_str_t                 *prefix, uri;
     ngx_http_core_loc_conf_t  *clcf;
 
@@ -361,20 +366,20 @@ ngx_http_slidewin_api_path(ngx_http_request_t *r,
     uri = r->unparsed_uri;
     path->encoded = 1;
 
-    p = ngx_strlchr(uri.data, uri.data + uri.len, '?');
-
-    if (p) {
-        uri.len = p - uri.data;
+    for (len = 0; len < uri.len; len++) {
+        if (uri.data[len] == '?' || uri.data[len] == '#') {
+            uri.len = len;
+        }
     }
 
-    if (!r->valid_unparsed_uri || uri.len < prefix->len
-        || ngx_strncmp(uri.data, prefix->data, prefix->len) != 0)
-    {
+    if (!r->valid_unparsed_uri || !ngx_http_slidewin_api_begins(&uri, prefix)) {
         uri = r->uri;
         path->encoded = 0;
     }
 
-    if (uri.len < prefix->len) {
+    /* a "rewrite ... break" leaves the location with any URI */
+
+    if (!ngx_http_slidewin_api_begins(&uri, prefix)) {
         return NGX_DECLINED;
     }
 
@@ -397,6 +402,14 @@ ngx_http_slidewin_api_path(ngx_http_request_t *r,
     path->rest.len--;
 
     return NGX_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_slidewin_api_begins(ngx_str_t *uri, ngx_str_t *prefix)
+{
+    return uri->len >= prefix->len
+           && ngx_memcmp(uri->data, prefix->data, prefix->len) == 0;
 }
 
 
@@ -429,7 +442,8 @@ static ngx_int_t
 ngx_http_slidewin_api_redirect(ngx_http_request_t *r)
 {
     u_char                    *p;
-    ngx_str_t                  location;
+    uintptr_t                  escape;
+    ngx_str_t                 *prefix, location;
     ngx_http_core_loc_conf_t  *clcf;
 
     if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
@@ -439,13 +453,18 @@ ngx_http_slidewin_api_redirect(ngx_http_request_t *r)
 
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
-    p = ngx_pnalloc(r->pool, clcf->name.len + 1);
+    prefix = &clcf->name;
+    escape = 2 * ngx_escape_uri(NULL, prefix->data, prefix->len,
+                                NGX_ESCAPE_URI);
+
+    p = ngx_pnalloc(r->pool, prefix->len + escape + 1);
     if (p == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     location.data = p;
-    p = ngx_cpymem(p, clcf->name.data, clcf->name.len);
+    p = (u_char *) ngx_escape_uri(p, prefix->data, prefix->len,
+                                  NGX_ESCAPE_URI);
     *p++ = '/';
     location.len = p - location.data;
 
@@ -509,7 +528,7 @@ ngx_http_slidewin_api_key(ngx_http_request_t *r,
     ngx_http_slidewin_policy_t *policy, ngx_http_slidewin_api_path_t *path,
     ngx_uint_t in_args)
 {
-    ngx_str_t                      text, key, rate;
+    ngx_str_t                      text, page, key, rate;
     ngx_http_slidewin_loc_conf_t  *slcf;
 
     text = path->rest;
@@ -536,6 +555,22 @@ ngx_http_slidewin_api_key(ngx_http_request_t *r,
         return ngx_http_slidewin_api_send_error(r, NGX_HTTP_BAD_REQUEST,
                                        "a key is not empty: requests with an "
                                        "empty one are not counted");
+    }
+
+    /*
+     * For nginx, "keys/../../x" is another page, which other locations and
+     * conditions may be for.
+     */
+
+    if (path->encoded && !in_args) {
+        page.data = r->unparsed_uri.data;
+        page.len = text.data - page.data;
+
+        if (!ngx_http_slidewin_api_begins(&r->uri, &page)) {
+            return ngx_http_slidewin_api_send_error(r, NGX_HTTP_BAD_REQUEST,
+                                       "a key with .. between slashes "
+                                       "needs keys?key=KEY");
+        }
     }
 
     key = text;

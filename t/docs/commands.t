@@ -25,6 +25,7 @@ my %verbs = (
     build => 't/tools/demo-works-as-printed.t',
     bench => 't/tools/bench-report.t',
     pictures => 't/docs/pictures.t',
+    screenshots => 't/docs/screenshots.t',
     env => 'here', help => 'here', version => 'here',
     test => '', asan => '', unit => '', fuzz => '', check => '', clean => '',
 );

@@ -67,7 +67,7 @@ sub refreshed {
 
     for (1 .. $times // 2) {
         my $asked = $self->value('page.asked ?? 0');
-        $self->shows('page.asked > arguments[0]', $asked) or return 0;
+        $self->shows('page.asked > arguments[0] + 1', $asked) or return 0;
     }
 
     return 1;
@@ -148,6 +148,22 @@ sub console {
     my ($self) = @_;
 
     return grep { !/Failed to load resource/ } @{$self->order('console')};
+}
+
+# barriers: what keeps people from using the page, as lines
+sub barriers {
+    my ($self) = @_;
+    my $root = $ENV{SLIDEWIN_ROOT} // '.';
+
+    return @{$self->order(
+        script => SlidewinNginx::slurp("$root/t/lib/peers/accessible.js"))};
+}
+
+# names ROLE: of all such parts, as a screen reader gets them
+sub names {
+    my ($self, $role) = @_;
+
+    return map { $_->[1] } grep { $_->[0] eq $role } @{$self->order('tree')};
 }
 
 # requests: since the last call

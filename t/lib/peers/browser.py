@@ -77,11 +77,12 @@ class Browser:
     def come_back(self):
         self.driver.set_window_rect(0, 0, 1280, 900)
 
-    # The width and height of the page, in its own pixels.
-    def size(self, width, height):
+    # The width and height of the page, in its own pixels, and how many pixels
+    # of the screen each of them has.
+    def size(self, width, height, scale=1):
         self.driver.execute_cdp_cmd(
             "Emulation.setDeviceMetricsOverride",
-            {"width": width, "height": height, "deviceScaleFactor": 1,
+            {"width": width, "height": height, "deviceScaleFactor": scale,
              "mobile": width < 600})
 
     # What the machine prefers: prefers-color-scheme dark, and the like.
@@ -89,6 +90,12 @@ class Browser:
         self.driver.execute_cdp_cmd(
             "Emulation.setEmulatedMedia",
             {"features": [{"name": name, "value": value}]})
+
+    # What a screen reader gets: pairs of a role and a name.
+    def tree(self):
+        nodes = self.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})
+        return [(node["role"]["value"], node.get("name", {}).get("value", ""))
+                for node in nodes["nodes"] if not node["ignored"]]
 
     def picture(self, path):
         data = self.driver.get_screenshot_as_base64()
@@ -133,4 +140,5 @@ def main():
         browser.driver.quit()
 
 
-main()
+if __name__ == "__main__":
+    main()
