@@ -57,7 +57,8 @@ static ngx_int_t ngx_http_slidewin_api_not_found(ngx_http_request_t *r,
     const char *error);
 static ngx_int_t ngx_http_slidewin_api_dashboard(ngx_http_request_t *r);
 static ngx_int_t ngx_http_slidewin_api_policy(ngx_conf_t *cf);
-static u_char *ngx_http_slidewin_api_hash(u_char *p, const char *tag);
+static u_char *ngx_http_slidewin_api_hash(u_char *p, const char *open,
+    const char *close);
 
 
 static const ngx_http_slidewin_api_page_t  ngx_http_slidewin_api_pages[] = {
@@ -162,12 +163,12 @@ ngx_http_slidewin_api_policy(ngx_conf_t *cf)
 
     p = ngx_cpymem(p, "default-src 'none'; script-src 'sha256-",
                    sizeof("default-src 'none'; script-src 'sha256-") - 1);
-    p = ngx_http_slidewin_api_hash(p, "script>");
+    p = ngx_http_slidewin_api_hash(p, "<script>", "</script>");
 
     if (p) {
         p = ngx_cpymem(p, "'; style-src 'sha256-",
                        sizeof("'; style-src 'sha256-") - 1);
-        p = ngx_http_slidewin_api_hash(p, "style>");
+        p = ngx_http_slidewin_api_hash(p, "<style>", "</style>");
     }
 
     if (p == NULL) {
@@ -190,31 +191,27 @@ ngx_http_slidewin_api_policy(ngx_conf_t *cf)
 
 
 static u_char *
-ngx_http_slidewin_api_hash(u_char *p, const char *tag)
+ngx_http_slidewin_api_hash(u_char *p, const char *open, const char *close)
 {
-    size_t      len;
     u_char     *start, *end, *last;
     ngx_str_t   hash, text;
     u_char      digest[EVP_MAX_MD_SIZE];
     unsigned    digest_len;
 
-    len = ngx_strlen(tag);
     start = ngx_http_slidewin_api_html.data;
     last = start + ngx_http_slidewin_api_html.len;
 
-    start = ngx_strnstr(start, (char *) tag, last - start);
+    start = ngx_strnstr(start, (char *) open, last - start);
     if (start == NULL) {
         return NULL;
     }
 
-    start += len;
+    start += ngx_strlen(open);
 
-    end = ngx_strnstr(start, (char *) tag, last - start);
+    end = ngx_strnstr(start, (char *) close, last - start);
     if (end == NULL) {
         return NULL;
     }
-
-    end -= sizeof("</") - 1;
 
     if (EVP_Digest(start, end - start, digest, &digest_len, EVP_sha256(), NULL)
         != 1)

@@ -361,7 +361,8 @@ ngx_http_slidewin_api_json_print_client(ngx_buf_t *b, sw_top_entry_t *client)
     len = ngx_min(client->len, SW_TOP_KEY);
     in_args = (len == 1 && client->key[0] == '.')
               || (len == 2 && client->key[0] == '.' && client->key[1] == '.')
-              || memchr(client->key, '\0', len) || memchr(client->key, '/', len);
+              || memchr(client->key, '\0', len)
+              || memchr(client->key, '/', len);
 
     ngx_http_slidewin_api_print(b, "{\"key\": \"");
     ngx_http_slidewin_api_print_json(b, client->key, len);

@@ -80,7 +80,7 @@ sub answer {
         $self->_more or return $none;
     }
 
-    $self->{buffer} =~ s{\AHTTP/1\.\d (\d+)[^\r]*\r\n(.*?\r\n)\r\n}{}s
+    $self->{buffer} =~ s{\AHTTP/1\.\d (\d+)[^\r]*\r\n(.*?)\r\n(?<=\r\n\r\n)}{}s
         or return $none;
 
     my ($status, $head) = ($1, $2);
