@@ -14,7 +14,7 @@
 #define NGX_HTTP_SLIDEWIN_API_FIRST    100      /* ms */
 
 /* a finding that no other followed */
-#define NGX_HTTP_SLIDEWIN_API_SUSPECT  3600     /* s */
+#define NGX_HTTP_SLIDEWIN_API_SUSPECT  7200     /* s */
 
 
 static void ngx_http_slidewin_api_publish(ngx_http_slidewin_main_conf_t *smcf,
