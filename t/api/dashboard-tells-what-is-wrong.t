@@ -16,7 +16,7 @@ use Test::More;
 my $address = SlidewinProcess::own_address();
 my $redis = SlidewinRedis->start;
 my $nginx = SlidewinNginx->start(workers => 2, http => <<"END", server => <<"END");
-    slidewin_redis @{[$redis->url]} timeout=1s;
+    slidewin_redis @{[$redis->url]} timeout=10s;
     slidewin_zone \$arg_k zone=here:1m rate=5r/h on_error=local;
     slidewin_zone \$arg_k zone=pass:1m rate=5r/h on_error=open;
     slidewin_zone \$arg_k zone=none:1m rate=5r/h on_error=closed;
