@@ -30,6 +30,8 @@ LOG=$BUILD/log
 . "$ROOT/tools/bench.sh"
 # shellcheck source=tools/pictures.sh
 . "$ROOT/tools/pictures.sh"
+# shellcheck source=tools/screenshots.sh
+. "$ROOT/tools/screenshots.sh"
 
 usage() {
     cat <<'END'
@@ -49,6 +51,7 @@ usage: ./build.sh VERB
                     revision and by those here
   pictures [DIR]    redraw the pictures of the documentation, in docs/img or
                     in DIR
+  screenshots [DIR] take those of the dashboard anew, in docs/img or in DIR
   check             format, words, layers, warnings, static analysis
   env               print NGINX=... and MODULE=... of the build
   clean             remove build/, the downloads included
@@ -61,6 +64,8 @@ environment:
   FLAVOUR           for `test NAME`: release, test, asan or static
   BENCH_ROUNDS, BENCH_SECONDS
                     for `bench`: rounds (7), length of a measurement (1)
+  SCREENSHOT_SECONDS
+                    for `screenshots`: how long clients ask before (70)
   VERBOSE=1         show the output of suites that pass, too
   KEEP=1            keep the directories of suites, with nginx's and Redis'
                     configuration and logs, in build/kept
@@ -102,12 +107,14 @@ prepare_build() {
 }
 
 prepare_tests() {
-    need "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${CHECK_PACKAGES[@]}"
+    need "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${CHECK_PACKAGES[@]}" \
+        "${BROWSER_PACKAGES[@]}"
     nginx_source
     hiredis
     test_nginx
     valkey
     fail2ban
+    prometheus
 }
 
 prepare_check() {
@@ -189,6 +196,13 @@ verb_pictures() {
     pictures "${2:-$ROOT/docs/img}"
 }
 
+verb_screenshots() {
+    [ $# -le 2 ] || bad_usage "'screenshots' takes one directory: ${*:2}"
+    locked build_release
+    need "${REDIS_PACKAGES[@]}" "${BROWSER_PACKAGES[@]}"
+    screenshots "${2:-$ROOT/docs/img}"
+}
+
 verb_check() {
     no_arguments "$@"
     locked prepare_check
@@ -230,8 +244,8 @@ verb_clean() {
 
 main() {
     case ${1-} in
-    run | build | test | unit | asan | fuzz | bench | pictures | check | env \
-        | clean) ;;
+    run | build | test | unit | asan | fuzz | bench | pictures | screenshots \
+        | check | env | clean) ;;
     help | -h | --help) usage; exit ;;
     version | --version) no_arguments "$@"; version; exit ;;
     '') bad_usage "which verb?" ;;

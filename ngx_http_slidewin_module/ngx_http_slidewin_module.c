@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 
 #include "ngx_http_slidewin_api.h"
+#include "ngx_http_slidewin_api_snapshot.h"
 #include "ngx_http_slidewin_conf.h"
 #include "ngx_http_slidewin_lease.h"
 #include "ngx_http_slidewin_module.h"

@@ -12,8 +12,8 @@ demo_port_free() {
 }
 
 demo() {
-    local redis=$1 dir=$BUILD/demo nginx pid redis_pid='' rc=0
-    local access_log=$BUILD/demo/access.log
+    local redis=$1 dir=${DEMO_DIR:-$BUILD/demo} nginx pid redis_pid='' rc=0
+    local access_log=$dir/access.log
 
     nginx=$(flavour_nginx release)
     mkdir -p "$dir"
@@ -120,6 +120,11 @@ ${redis:+    slidewin_redis unix:$dir/redis.sock;
             proxy_pass http://127.0.0.1:$PORT;
         }
 
+        location /slidewin/ {
+            slidewin_api write=on;
+            access_log off;
+        }
+
         proxy_set_header Host app.invalid;
     }
 
@@ -151,6 +156,12 @@ ${bold}slidewin $(version)${plain} on nginx $NGINX_VERSION, ${bold}$url${plain}
 
   ${green}curl -i $url/${plain}
       no limit.
+
+  ${bold}$url/slidewin/${plain}
+      the dashboard: who is limited, by which limit, and a button to let a
+      client in again. As JSON, and back in:
+  ${green}curl -s $url/slidewin/zones/login/top${plain}
+  ${green}curl -i -X DELETE $url/slidewin/zones/login/keys/127.0.0.1${plain}
 
 ${redis:+The counts are in Redis, ask it with
   ${green}redis-cli -s $dir/redis.sock keys '*'${plain}

@@ -19,6 +19,11 @@ TEST_PACKAGES=(
     "${REDIS_PACKAGES[@]}"
 )
 
+# Opens the operator's page as people do.
+BROWSER_PACKAGES=(
+    chromium chromium-driver python3-selenium fonts-dejavu-core
+)
+
 CHECK_PACKAGES=(
     clang clang-tidy llvm cppcheck shellcheck
 )
@@ -312,6 +317,15 @@ fail2ban() {
     note "fetching fail2ban from $(own_suite)"
     get "$(own_suite)" deb download fail2ban
     unpack 'fail2ban_*.deb' "$BUILD/fail2ban"
+}
+
+# promtool and Prometheus itself, which need no library but libc; installed,
+# it would be a service. What else the package wants is for its old pages.
+prometheus() {
+    [ ! -d "$BUILD/prometheus" ] || return 0
+    note "fetching Prometheus from $(own_suite)"
+    get "$(own_suite)" deb download prometheus
+    unpack 'prometheus_*.deb' "$BUILD/prometheus"
 }
 
 # The nginx that Debian's users run, unpacked but not installed.

@@ -22,9 +22,5 @@
 char *ngx_http_slidewin_api_directive(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
-/* a worker's: from now on it publishes how it finds its stores */
-void ngx_http_slidewin_api_start(ngx_http_slidewin_main_conf_t *smcf);
-void ngx_http_slidewin_api_stop(ngx_http_slidewin_main_conf_t *smcf);
-
 
 #endif /* _NGX_HTTP_SLIDEWIN_API_H_INCLUDED_ */

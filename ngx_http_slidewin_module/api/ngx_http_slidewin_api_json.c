@@ -217,7 +217,7 @@ ngx_http_slidewin_api_json_print_zone(ngx_buf_t *b,
     ngx_http_slidewin_api_print_json(b, suspect->key, suspect->len);
     ngx_http_slidewin_api_print(b, "\", \"share\": %uA.%02uA, \"since\": %T}}",
                                 suspect->share / 100, suspect->share % 100,
-                                (time_t) suspect->at);
+                                (time_t) suspect->since);
 }
 
 

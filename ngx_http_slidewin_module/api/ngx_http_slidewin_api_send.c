@@ -156,6 +156,7 @@ ngx_http_slidewin_api_send_part(ngx_http_slidewin_api_body_t *body,
     }
 
     r->write_event_handler = ngx_http_slidewin_api_send_more;
+    body->waiting = (rc == NGX_AGAIN);
 
     if (rc == NGX_OK) {
         ngx_post_event(wev, &ngx_posted_next_events);
@@ -200,7 +201,7 @@ ngx_http_slidewin_api_send_more(ngx_http_request_t *r)
     out = NULL;
 
     if (body == NULL
-        || (body->busy == NULL
+        || (!body->waiting
             && ngx_http_slidewin_api_make_part(body, &out) != NGX_OK))
     {
         ngx_http_finalize_request(r, NGX_ERROR);

@@ -3,7 +3,6 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "ngx_http_slidewin_api.h"
 #include "ngx_http_slidewin_api_snapshot.h"
 #include "ngx_http_slidewin_module.h"
 
@@ -15,7 +14,7 @@
 #define NGX_HTTP_SLIDEWIN_API_FIRST    100      /* ms */
 
 /* a finding that no other followed */
-#define NGX_HTTP_SLIDEWIN_API_SUSPECT  3600     /* s */
+#define NGX_HTTP_SLIDEWIN_API_SUSPECT  7200     /* s */
 
 
 static void ngx_http_slidewin_api_publish(ngx_http_slidewin_main_conf_t *smcf,
@@ -39,14 +38,12 @@ const ngx_http_slidewin_api_outcome_t  ngx_http_slidewin_api_outcomes[] = {
 };
 
 
+/* in the order of ngx_http_slidewin_error_e */
+
 const ngx_str_t  ngx_http_slidewin_api_errors[] = {
-    [NGX_HTTP_SLIDEWIN_ERROR_TIMEOUT] = ngx_string("timeout"),
-    [NGX_HTTP_SLIDEWIN_ERROR_CONNECT] = ngx_string("connect"),
-    [NGX_HTTP_SLIDEWIN_ERROR_LOST] = ngx_string("lost"),
-    [NGX_HTTP_SLIDEWIN_ERROR_REPLY] = ngx_string("error_reply"),
-    [NGX_HTTP_SLIDEWIN_ERROR_BAD_REPLY] = ngx_string("bad_reply"),
-    [NGX_HTTP_SLIDEWIN_ERROR_FOREIGN_KEY] = ngx_string("foreign_key"),
-    [NGX_HTTP_SLIDEWIN_ERROR_OVERLOAD] = ngx_string("overload")
+    ngx_string("timeout"), ngx_string("connect"), ngx_string("lost"),
+    ngx_string("error_reply"), ngx_string("bad_reply"),
+    ngx_string("foreign_key"), ngx_string("overload")
 };
 
 
@@ -132,6 +129,7 @@ ngx_http_slidewin_api_publish(ngx_http_slidewin_main_conf_t *smcf,
     ngx_atomic_uint_t                    n;
     ngx_http_slidewin_store_t          **stores, *store;
     ngx_http_slidewin_store_facts_t     *facts;
+    ngx_http_slidewin_store_status_t     status;
     ngx_http_slidewin_store_process_t   *process;
 
     stores = smcf->stores.elts;
@@ -156,7 +154,10 @@ ngx_http_slidewin_api_publish(ngx_http_slidewin_main_conf_t *smcf,
             continue;
         }
 
-        store->backend->status(store, &process->status);
+        /* not in place: others read meanwhile */
+
+        store->backend->status(store, &status);
+        process->status = status;
         process->pid = (ngx_atomic_uint_t) ngx_pid;
 
         do {

@@ -41,6 +41,10 @@ typedef struct {
 } ngx_http_slidewin_snapshot_all_t;
 
 
+/* a worker's: from now on it publishes how it finds its stores */
+void ngx_http_slidewin_api_start(ngx_http_slidewin_main_conf_t *smcf);
+void ngx_http_slidewin_api_stop(ngx_http_slidewin_main_conf_t *smcf);
+
 void ngx_http_slidewin_api_snapshot_zone(ngx_http_slidewin_policy_t *policy,
     ngx_http_slidewin_zone_snapshot_t *zone);
 

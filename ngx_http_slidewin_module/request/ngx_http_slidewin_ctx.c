@@ -6,7 +6,6 @@
 #include "ngx_http_slidewin_cache.h"
 #include "ngx_http_slidewin_ctx.h"
 #include "ngx_http_slidewin_module.h"
-#include "ngx_http_slidewin_record.h"
 #include "ngx_http_slidewin_refund.h"
 
 
@@ -21,7 +20,6 @@ ngx_str_t  ngx_http_slidewin_statuses[] = {
     [NGX_HTTP_SLIDEWIN_ERROR_PASSED] = ngx_string("ERROR_PASSED"),
     [NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN] = ngx_string("REJECTED_DRY_RUN"),
     [NGX_HTTP_SLIDEWIN_REJECTED] = ngx_string("REJECTED"),
-    [NGX_HTTP_SLIDEWIN_BANNED] = ngx_string("BANNED"),
     [NGX_HTTP_SLIDEWIN_ERROR_REJECTED] = ngx_string("ERROR_REJECTED")
 };
 
@@ -100,7 +98,9 @@ ngx_http_slidewin_ctx_cleanup(void *data)
         ngx_http_slidewin_ctx_cancel(ctx);
     }
 
-    ngx_http_slidewin_record(ctx);
+    if (!ctx->recorded) {
+        ctx->end(ctx);
+    }
 }
 
 

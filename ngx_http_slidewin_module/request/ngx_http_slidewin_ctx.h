@@ -18,6 +18,7 @@
 
 typedef struct ngx_http_slidewin_entry_s  ngx_http_slidewin_entry_t;
 typedef struct ngx_http_slidewin_peek_s   ngx_http_slidewin_peek_t;
+typedef struct ngx_http_slidewin_ctx_s    ngx_http_slidewin_ctx_t;
 
 
 /*
@@ -38,8 +39,8 @@ struct ngx_http_slidewin_entry_s {
     int64_t                        deadline;   /* of waiting, ms; 0: not
                                                 * rejected so far */
     ngx_http_slidewin_store_t     *store;      /* the policy's, or fallback */
-    ngx_http_slidewin_source_e     source;
     ngx_http_slidewin_entry_t     *next;
+    ngx_http_slidewin_source_e     source;
     unsigned                       decided:1;
     unsigned                       delayed:1;
     unsigned                       peeked:1;   /* or not to be peeked at */
@@ -57,30 +58,35 @@ struct ngx_http_slidewin_entry_s {
  * been served since.
  */
 
-typedef struct {
+struct ngx_http_slidewin_ctx_s {
     ngx_http_request_t            *request;
     ngx_http_slidewin_entry_t     *entries;
     ngx_http_slidewin_entry_t    **pass;       /* the first of this pass */
     ngx_http_slidewin_entry_t     *allocated;  /* for the first pass */
+    ngx_http_slidewin_entry_t     *bypassed;   /* by if=, or an empty key: of
+                                                * these the policy is set */
     ngx_http_slidewin_call_t       call;
     ngx_http_slidewin_store_t     *pending;    /* of a pending call, or NULL */
     ngx_http_slidewin_peek_t      *peek;       /* NULL: none so far */
     ngx_http_slidewin_waiter_t    *waiter;     /* NULL: in no queue */
     ngx_http_slidewin_entry_t     *decider;
     ngx_http_slidewin_status_e     status;
-    ngx_uint_t                     headers;
+    uint32_t                       headers;
     int64_t                        started;    /* us */
     int64_t                        latency;    /* us */
     int64_t                        jitter;     /* ms */
-    ngx_uint_t                     undecided;  /* entries of this pass */
-    ngx_uint_t                     sent_status;  /* 0: no header was sent */
+    uint32_t                       undecided;  /* entries of this pass */
+    uint32_t                       sent_status;  /* 0: no header was sent */
     unsigned                       deciding:1;
     unsigned                       delay_logged:1;
     unsigned                       peek_pending:1;
     unsigned                       rejected:1; /* by an entry of this pass */
     unsigned                       no_wait:1;  /* delay= applies no more */
     unsigned                       recorded:1; /* in the statistics */
-} ngx_http_slidewin_ctx_t;
+
+    /* a hook of the handler: the request ends, and is not recorded yet */
+    void                         (*end)(ngx_http_slidewin_ctx_t *ctx);
+};
 
 
 /* the same after an internal redirect, which has cleared r->ctx */

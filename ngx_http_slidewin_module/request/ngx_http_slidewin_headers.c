@@ -13,6 +13,8 @@
 
 
 static ngx_int_t ngx_http_slidewin_header_filter(ngx_http_request_t *r);
+static ngx_int_t ngx_http_slidewin_header_fields(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx);
 static ngx_int_t ngx_http_slidewin_header_ietf(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
 static ngx_int_t ngx_http_slidewin_header_legacy(ngx_http_request_t *r,
@@ -34,11 +36,8 @@ static ngx_http_output_header_filter_pt  ngx_http_next_header_filter;
 static ngx_int_t
 ngx_http_slidewin_header_filter(ngx_http_request_t *r)
 {
-    int64_t                   retry;
     ngx_int_t                 rc;
     ngx_http_slidewin_ctx_t  *ctx;
-
-    static ngx_str_t  no_store = ngx_string("no-store");
 
     if (r != r->main) {
         return ngx_http_next_header_filter(r);
@@ -50,11 +49,36 @@ ngx_http_slidewin_header_filter(ngx_http_request_t *r)
         return ngx_http_next_header_filter(r);
     }
 
-    ngx_http_slidewin_record(ctx);
-
-    if (ctx->decider == NULL) {
-        return ngx_http_next_header_filter(r);
+    if (!ctx->recorded) {
+        ngx_http_slidewin_record(ctx);
     }
+
+    if (ctx->decider
+        && (ctx->rejected || ctx->headers != NGX_HTTP_SLIDEWIN_HEADERS_OFF)
+        && ngx_http_slidewin_header_fields(r, ctx) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    rc = ngx_http_next_header_filter(r);
+
+    /* the range filter sets 206; the response of a post_action is not sent */
+
+    if (!r->post_action) {
+        ctx->sent_status = r->headers_out.status;
+    }
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_slidewin_header_fields(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx)
+{
+    int64_t  retry;
+
+    static ngx_str_t  no_store = ngx_string("no-store");
 
     /* RFC 6585: a cache must not store a rejection */
 
@@ -91,15 +115,7 @@ ngx_http_slidewin_header_filter(ngx_http_request_t *r)
         return NGX_ERROR;
     }
 
-    rc = ngx_http_next_header_filter(r);
-
-    /* the range filter sets 206; the response of a post_action is not sent */
-
-    if (!r->post_action) {
-        ctx->sent_status = r->headers_out.status;
-    }
-
-    return rc;
+    return NGX_OK;
 }
 
 

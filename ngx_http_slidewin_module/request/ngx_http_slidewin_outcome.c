@@ -65,7 +65,9 @@ ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
         ctx->jitter = ngx_random() % (slcf->retry_jitter + 1);
     }
 
-    ngx_http_slidewin_outcome_log(r, ctx);
+    if (ctx->status > NGX_HTTP_SLIDEWIN_DELAYED) {
+        ngx_http_slidewin_outcome_log(r, ctx);
+    }
 
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
                    "slidewin outcome: %V zone:%*s",
@@ -162,10 +164,6 @@ ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
 {
     sw_verdict_t               *verdict;
     ngx_http_slidewin_entry_t  *entry;
-
-    if (ctx->status <= NGX_HTTP_SLIDEWIN_DELAYED) {
-        return;
-    }
 
     entry = ctx->decider;
 

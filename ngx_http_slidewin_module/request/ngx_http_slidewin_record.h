@@ -18,31 +18,9 @@ extern ngx_http_slidewin_request_counters_t
     *ngx_http_slidewin_record_requests;
 
 
-void ngx_http_slidewin_record_decided(ngx_http_slidewin_ctx_t *ctx);
-
-
-/* a request without a decision, such as that of a client that left, has none */
-
-static ngx_inline void
-ngx_http_slidewin_record(ngx_http_slidewin_ctx_t *ctx)
-{
-    if (!ctx->recorded && ctx->status != NGX_HTTP_SLIDEWIN_UNDECIDED) {
-        ctx->recorded = 1;
-        ngx_http_slidewin_record_decided(ctx);
-    }
-}
-
-
-/* if=, or an empty key */
-
-static ngx_inline void
-ngx_http_slidewin_record_bypass(ngx_http_slidewin_policy_t *policy)
-{
-    ngx_http_slidewin_stats_count(&policy->counters->evaluations
-                                             [NGX_HTTP_SLIDEWIN_BYPASSED]
-                                             [NGX_HTTP_SLIDEWIN_SOURCE_NONE],
-                                  1);
-}
+/* for a ctx that is not recorded; without a decision there is nothing to tell,
+ * as for a client that left before it */
+void ngx_http_slidewin_record(ngx_http_slidewin_ctx_t *ctx);
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_RECORD_H_INCLUDED_ */

@@ -115,7 +115,7 @@ ngx_http_slidewin_top_list(ngx_http_slidewin_top_t *top, ngx_pool_t *pool,
 {
     int64_t  now;
 
-    list->entries = ngx_palloc(pool, 2 * top->counters
+    list->entries = ngx_palloc(pool, (size_t) top->counters
                                      * sizeof(sw_top_entry_t));
     if (list->entries == NULL) {
         return NGX_ERROR;

@@ -25,6 +25,7 @@ my %verbs = (
     build => 't/tools/demo-works-as-printed.t',
     bench => 't/tools/bench-report.t',
     pictures => 't/docs/pictures.t',
+    screenshots => 't/docs/screenshots.t',
     env => 'here', help => 'here', version => 'here',
     test => '', asan => '', unit => '', fuzz => '', check => '', clean => '',
 );
@@ -229,6 +230,8 @@ my $kept = join '', map { "${_}_temp_path $_; " }
 is(scalar($conf =~ s/127\.0\.0\.1:8081/$app/g), 2,
    'the first configuration has an application');
 is(scalar($conf =~ s/listen 80;/listen $address;/g), 1, '... and a server');
+is(scalar($conf =~ s/slidewin_api;/slidewin_api write=on;/g), 1,
+   '... and an endpoint, which may write in what other pages show');
 $conf =~ s/^http \{/http { access_log off; $kept/m;
 
 open my $file, '>', "$dir/nginx.conf" or die "nginx.conf: $!";
@@ -258,7 +261,10 @@ like($rejected, qr/^Retry-After: (?:[1-9]|[1-5]\d|60)\r$/m,
 
 for my $fence (@here) {
     next if $fence == $install || $fence == $try;
-    shell($fence->{where}, @{$fence->{commands}});
+    my $said = shell($fence->{where}, @{$fence->{commands}});
+
+    next if "@{$fence->{commands}}" !~ m{/slidewin/};
+    unlike($said, qr/^\{"error":|<html>/m, '... the endpoint answers');
 }
 
 my $pid = nginx_pid() // die 'nginx has ended';

@@ -57,7 +57,7 @@ for my $page (SlidewinDocs::markdown()) {
     is("@long", '', "$page->{path}: lines are at most $columns columns");
     is("@bad", '', '... words are plain');
     is("@lists", '', '... and no number begins a list');
-    is(join(' ', grep { !/^(?:nginx|sh|text|json|perl|c|lua|diff)$/ }
+    is(join(' ', grep { !/^(?:nginx|sh|text|json|yaml|perl|c|lua|diff)$/ }
                  map { $_->{language} } @{$page->{fences}}), '',
        '... every block says what it is');
 }

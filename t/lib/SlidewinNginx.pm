@@ -179,6 +179,15 @@ sub _ready {
     return defined IO::Socket::UNIX->new(Peer => $self->path);
 }
 
+# start_again: after it has ended, in the same directory
+sub start_again {
+    my ($self) = @_;
+
+    $self->_spawn;
+
+    return until_true(sub { $self->_ready }, 10 * patience());
+}
+
 # The pid in the pid file, if that process lives; after USR2 that is the new
 # one.
 sub master {
@@ -639,11 +648,14 @@ sub answer {
         if ($self->{buffer} =~ m{\AHTTP/1\.\d (\d+)[^\r]*\r\n(.*?)\r\n\r\n}s) {
             my ($status, $head, $start) = ($1, $2, $+[0]);
             my ($length) = $head =~ /^content-length: (\d+)/im;
-            $length //= 0;
+            my $stop = $start + ($length // 0);
+            my $body = $head =~ /^transfer-encoding: chunked/im
+                       ? _chunked($self->{buffer}, $start, \$stop)
+                       : length $self->{buffer} < $stop ? undef
+                       : substr $self->{buffer}, $start, $stop - $start;
 
-            if (length($self->{buffer}) >= $start + $length) {
-                my $body = substr $self->{buffer}, $start, $length;
-                substr $self->{buffer}, 0, $start + $length, '';
+            if (defined $body) {
+                substr $self->{buffer}, 0, $stop, '';
 
                 my %header = map { /^([^:]+): *(.*?)\r?$/ ? (lc $1, $2) : () }
                              split /\n/, $head;
@@ -672,6 +684,31 @@ sub answer {
             return { status => 0, header => {}, body => '' };
         }
     }
+}
+
+# _chunked TEXT, START, END: the body that is there in chunks, from START on; undef
+# while there is more to come. Sets END to where it ends.
+sub _chunked {
+    my ($text, $start, $end) = @_;
+    my $body = '';
+
+    pos($text) = $start;
+
+    while ($text =~ /\G([0-9a-f]+)\r\n/gci) {
+        my $length = hex $1;
+
+        return if length $text < pos($text) + $length + 2;
+
+        $body .= substr $text, pos $text, $length;
+        pos($text) = pos($text) + $length + 2;
+
+        if ($length == 0) {
+            $$end = pos $text;
+            return $body;
+        }
+    }
+
+    return;
 }
 
 # whether there is something to read, or the end

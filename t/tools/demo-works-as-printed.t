@@ -107,7 +107,7 @@ for my $store ('', '--redis') {
     ok(said(qr/Ctrl-C stops it/, 240), "$name: it serves")
         or BAIL_OUT($demo{said});
 
-    my ($login, $search, $free, @redis) = commands();
+    my ($login, $search, $free, $top, $reset, @redis) = commands();
 
     like($login, qr{^curl -i http://localhost:$demo{port}/login$},
          '... and says what to try');
@@ -125,6 +125,16 @@ for my $store ('', '--redis') {
 
     is(join(' ', map { shell($free) =~ /^HTTP\S+ (\d+)/ } 1 .. 20),
        join(' ', (200) x 20), '... and no limit elsewhere');
+
+    my ($page) = $demo{said} =~ m{^  (http://\S+/slidewin/)$}m;
+
+    like($page, qr{^http://localhost:$demo{port}/slidewin/$},
+         '... it says where its dashboard is');
+    like(shell("curl -s $page"), qr/^<!doctype html>/i, '... which is there');
+    like(shell($top), qr/"key": "127\.0\.0\.1", .*"rejected": 1,/,
+         '... it knows who was rejected');
+    like(shell($reset), qr{^HTTP/1\.1 204 }, '... and lets the client in');
+    like(shell($login), qr{^HTTP/1\.1 200 }, '... as the next login shows');
 
     my $source = $store ? 'redis' : 'local';
     ok(said(qr{429 REJECTED GET /login .*source=(?:$source|deny_cache)$}m, 10),

@@ -1,0 +1,133 @@
+# The dashboard says first what is wrong, and what to do: Redis is down, requests
+# are not counted, a zone is full, a load balancer is taken for a client, a dry run
+# would reject. When it is right again, it says that, too.
+
+use strict;
+use warnings;
+use utf8;
+
+use IO::Socket::INET ();
+use SlidewinBrowser;
+use SlidewinNginx;
+use SlidewinProcess;
+use SlidewinRedis;
+use Test::More;
+
+my $address = SlidewinProcess::own_address();
+my $redis = SlidewinRedis->start;
+my $nginx = SlidewinNginx->start(workers => 2, http => <<"END", server => <<"END");
+    slidewin_redis @{[$redis->url]} timeout=10s;
+    slidewin_zone \$arg_k zone=here:1m rate=5r/h on_error=local;
+    slidewin_zone \$arg_k zone=pass:1m rate=5r/h on_error=open;
+    slidewin_zone \$arg_k zone=none:1m rate=5r/h on_error=closed;
+    slidewin_zone \$arg_k zone=tiny:32k rate=5r/h store=local algorithm=log;
+    slidewin_zone \$arg_k zone=trial:1m rate=5r/h store=local;
+    slidewin_zone \$slidewin_client zone=office:1m rate=100000r/h store=local;
+END
+    listen $address;
+    location /slidewin/ { slidewin_api write=on; }
+    location = /here { slidewin zone=here; empty_gif; }
+    location = /pass { slidewin zone=pass; empty_gif; }
+    location = /none { slidewin zone=none; empty_gif; }
+    location = /tiny { slidewin zone=tiny; empty_gif; }
+    location = /trial { slidewin zone=trial dry_run; empty_gif; }
+    location = /office { slidewin zone=office; empty_gif; }
+END
+
+sub statuses {
+    my ($uri, $times) = @_;
+
+    return SlidewinNginx::tally($nginx->status($uri, $times));
+}
+
+my $browser = SlidewinBrowser->start;
+my $list = '#problems';
+
+ok($browser->dashboard($address), 'the page is live');
+is(statuses("/$_?k=a", 3), '200 x3', "zone $_ works") for qw(here pass none);
+ok($browser->refreshed, 'the page has seen it');
+is($browser->text('#verdict'), 'Nothing is wrong', 'nothing is wrong');
+is($browser->text($list), '', '... the list is empty');
+
+
+# Redis.
+
+$redis->kill;
+ok($nginx->logged(qr/slidewin redis .* (?:is lost|cannot be reached)/), 'Redis goes down');
+ok($browser->reads(qr/^Problem\s*Redis default is not connected$/m, $list),
+   'which is a problem');
+like($browser->text($list), qr/^Workers try to reach 127\.0\.0\.1:\d+ without end\./m,
+     '... with what to do about it');
+ok($browser->reads(qr/not connected/, '.store'), '... and stands at the store');
+like($browser->text('#say'), qr/Redis default is not connected/,
+     '... and is said to those who do not see it');
+
+is(statuses('/here?k=a', 4), '200 x4', 'a request is counted here');
+is(statuses('/pass?k=a', 9), '200 x9', '... passes');
+is(statuses('/none?k=a', 2), '503 x2', '... or is rejected');
+ok($browser->reads(qr/^Warning\s*4 requests counted on this machine alone, in the last 30 s$/m,
+                   $list), '... as the page tells');
+like($browser->text($list), qr/^Problem\s*9 requests passed uncounted, in the last 30 s$/m,
+     '... for each of the ways');
+like($browser->text($list), qr/^Problem\s*2 requests rejected uncounted, in the last 30 s$/m,
+     '... that there are');
+like($browser->text($list), qr/^In none\. .* on_error=closed rejects good clients, too\./m,
+     '... by the name of the zone');
+like($browser->text($list), qr/^\d+ × connect: Connections are refused or not answered\./m,
+     'errors are told by their kind');
+like($browser->text('#verdict'), qr/^\d+ things are wrong$/, 'several things are wrong');
+
+$browser->press('Open zone none');
+ok($browser->shows(<<'END'), 'from the problem it is one step to the zone');
+    document.activeElement.innerText === 'none'
+        && document.activeElement.ariaExpanded === 'true'
+END
+ok($browser->reads(qr/^error rejected, in all\s+2$/m, '[aria-label="Zone none"] .panel'),
+   '... and its figures');
+
+ok($redis->run, 'Redis comes back');
+ok($browser->reads(qr/^default\s+\S+\s+connected/m, '.store'), 'the page sees it');
+ok($browser->shows('!document.getElementById("problems").innerText.includes("not connected")'),
+   '... and does not call it a problem any more');
+
+
+# Zones.
+
+$nginx->client->statuses(map { "/tiny?k=$_" } 1 .. 600);
+ok($browser->reads(qr/^Problem\s*\d+ clients forgotten too early, a zone is full/m, $list),
+   'a zone is full of clients that still count');
+like($browser->text($list), qr/^In tiny\. .* Make the zone larger: zone=NAME:SIZE/m,
+     '... with what to do about it');
+
+is(statuses('/trial?k=a', 8), '200 x8', 'a dry run rejects none');
+ok($browser->reads(qr/^Note\s*3 requests rejected without the dry run, in the last 30 s$/m, $list),
+   '... but says what it would');
+
+
+# A load balancer.
+
+my $balancer = IO::Socket::INET->new(PeerAddr => $address) or die "$address: $!";
+my $request = "GET /office HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 203.0.113.9\r\n\r\n";
+my $answers = '';
+
+for (1 .. 250) {
+    print $balancer $request x 20;
+    my $want = () = $answers =~ /HTTP\/1\.1 200/g;
+    while (($want + 20) > (() = $answers =~ /HTTP\/1\.1 200/g)) {
+        sysread $balancer, $answers, 65536, length $answers or last;
+    }
+    $answers = '';
+}
+
+ok($browser->reads(qr/^Warning\s*One client has \d+ % of a zone: is 127\S* your load balancer\?$/m,
+                   $list), 'one client that has a whole zone is suspected');
+like($browser->text($list), qr/share one limit in office\..*\n?.*set_real_ip_from 127\S+;/,
+     '... with the lines that the configuration needs');
+
+is(join("\n", $browser->console), '', 'the console is empty');
+
+$browser->stop;
+$nginx->stop(allow => qr/\[alert\].*left in connection/);
+$redis->stop;
+
+done_testing();

@@ -1,0 +1,113 @@
+"""Pictures of the dashboard of the demo, while clients ask it.
+
+    screenshots.py PORT SECONDS DIRECTORY
+
+The clients come from addresses of the loopback, some more often than the limits
+allow. After SECONDS the sparklines are full.
+"""
+
+import os
+import random
+import socket
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "../t/lib/peers"))
+from browser import Browser
+
+# Of a client: its last byte, what it asks for, and how often a second.
+CLIENTS = [(11, "/login", 1.3), (12, "/login", .7), (13, "/login", .3),
+           (14, "/login", .15), (21, "/search", 9), (22, "/search", 4),
+           (23, "/search", 2), (24, "/search", 1.2), (25, "/search", .9),
+           *((i, "/search", .6) for i in range(30, 50)),
+           *((i, "/login", .05) for i in range(30, 40))]
+
+SETTLED = "return document.getElementById('mode').textContent === 'live'"
+
+
+def client(port, byte, path, rate, ended):
+    chance = random.Random(byte)
+    while not ended.is_set():
+        # waves, so that there is something to see
+        wave = 1 + .6 * (int(time.time() / 9 + byte) % 3 - 1)
+        ended.wait(chance.expovariate(rate * wave))
+        try:
+            with socket.create_connection(("127.0.0.1", port), 5,
+                                          (f"127.0.0.{byte}", 0)) as sock:
+                sock.sendall(f"GET {path} HTTP/1.0\r\n\r\n".encode())
+                while sock.recv(65536):
+                    pass
+        except OSError:
+            ended.wait(1)
+
+
+def until(browser, body, *arguments):
+    end = time.monotonic() + 60
+    while not browser.script(body, *arguments):
+        if time.monotonic() > end:
+            sys.exit("the dashboard does not come to: " + body)
+        time.sleep(.1)
+
+
+def listens(port):
+    # it may have to be built first
+    end = time.monotonic() + 600
+    while time.monotonic() < end:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(.2)
+    sys.exit("the demo does not start")
+
+
+def take(browser, directory, name, size, scheme):
+    browser.size(*size)
+    browser.prefer("prefers-color-scheme", scheme)
+    browser.script("scrollTo(0, 0)")
+    # a picture is of a page that has been laid out
+    browser.driver.execute_async_script(
+        "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+    path = os.path.join(directory, name)
+    browser.picture(path)
+    print(f"{name}: {os.path.getsize(path) // 1024} KB")
+
+
+def main():
+    port, seconds, directory = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
+    ended = threading.Event()
+
+    listens(port)
+    threads = [threading.Thread(target=client, args=(port, *one, ended))
+               for one in CLIENTS]
+    for thread in threads:
+        thread.start()
+
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        browser = Browser(profile)
+        try:
+            browser.size(1280, 800)
+            browser.open(f"http://127.0.0.1:{port}/slidewin/")
+            until(browser, SETTLED)
+            time.sleep(seconds)
+            take(browser, directory, "dashboard-dark.png", (1280, 680), "dark")
+            take(browser, directory, "dashboard-phone.png", (360, 740, 2),
+                 "light")
+            browser.size(1280, 900)
+            browser.script("document.querySelector('.zone h3 button').click()")
+            until(browser, "return document.querySelector('tbody button')")
+            browser.script("document.querySelector('tbody button').click()")
+            until(browser, "return document.querySelector('.answer dd')")
+            take(browser, directory, "dashboard-light.png", (1280, 900),
+                 "light")
+        finally:
+            browser.driver.quit()
+            ended.set()
+            for thread in threads:
+                thread.join()
+
+
+main()
