@@ -36,6 +36,7 @@ typedef struct {
 
 static ngx_int_t ngx_http_slidewin_api_handler(ngx_http_request_t *r);
 static ngx_uint_t ngx_http_slidewin_api_is_here(ngx_http_request_t *r);
+static ngx_uint_t ngx_http_slidewin_api_is_own_name(ngx_http_request_t *r);
 static ngx_int_t ngx_http_slidewin_api_path(ngx_http_request_t *r,
     ngx_http_slidewin_api_path_t *path);
 static ngx_uint_t ngx_http_slidewin_api_begins(ngx_str_t *uri,
@@ -245,7 +246,8 @@ ngx_http_slidewin_api_handler(ngx_http_request_t *r)
     if (!ngx_http_slidewin_api_is_here(r)) {
         return ngx_http_slidewin_api_send_error(r, NGX_HTTP_FORBIDDEN,
                                      "this endpoint answers clients on its "
-                                     "own machine, see from=any");
+                                     "own machine, asked for as localhost, by "
+                                     "address or by server_name, see from=any");
     }
 
     rc = ngx_http_slidewin_api_path(r, &path);
@@ -309,7 +311,8 @@ ngx_http_slidewin_api_is_here(ngx_http_request_t *r)
 
     if (ngx_http_slidewin_is_forwarded(r)
         || ngx_http_slidewin_api_header(r, "x-real-ip")
-        || r->connection->proxy_protocol)
+        || r->connection->proxy_protocol
+        || !ngx_http_slidewin_api_is_own_name(r))
     {
         return 0;
     }
@@ -339,6 +342,29 @@ ngx_http_slidewin_api_is_here(ngx_http_request_t *r)
     default:
         return 0;
     }
+}
+
+
+/*
+ * A page of another site may let its own name resolve to this machine, and ask
+ * from a browser here: such a request has that name.
+ */
+
+static ngx_uint_t
+ngx_http_slidewin_api_is_own_name(ngx_http_request_t *r)
+{
+    ngx_str_t                  host;
+    ngx_http_core_srv_conf_t  *cscf;
+
+    static ngx_str_t  localhost = ngx_string("localhost");
+
+    host = r->headers_in.server;
+    cscf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
+
+    return host.len == 0 || host.data[0] == '['
+           || ngx_inet_addr(host.data, host.len) != INADDR_NONE
+           || ngx_http_slidewin_str_eq(&host, &localhost)
+           || ngx_http_slidewin_str_eq(&host, &cscf->server_name);
 }
 
 

@@ -26,7 +26,7 @@ my $nginx = SlidewinNginx->start(
 
 my ($pid) = $nginx->workers;
 
-sub text { return "$_[0] /slidewin/zones/z/keys/$_[1] HTTP/1.1\r\nHost: a\r\n\r\n" }
+sub text { return "$_[0] /slidewin/zones/z/keys/$_[1] HTTP/1.1\r\nHost: localhost\r\n\r\n" }
 
 # until the worker has nothing to do with anybody
 sub quiet { return $nginx->busy(0) }

@@ -13,12 +13,18 @@ use Test::More;
 
 my $port = SlidewinRedis::free_port();
 my $proxied = SlidewinRedis::free_port();
+my $named = SlidewinRedis::free_port();
 
 my $nginx = SlidewinNginx->start(
-    http => <<'END',
-        slidewin_zone $arg_k zone=one:1m rate=2r/40d algorithm=log;
+    http => <<"END",
+        slidewin_zone \$arg_k zone=one:1m rate=2r/40d algorithm=log;
         set_real_ip_from unix:;
         real_ip_header X-Client;
+        server {
+            listen 127.0.0.1:$named;
+            server_name edge.example;
+            location /slidewin/ { slidewin_api; }
+        }
 END
     server => <<"END",
         listen 127.0.0.1:$port;
@@ -80,6 +86,9 @@ my %fields = (
     'a proxy that says this machine' => { 'X-Forwarded-For' => '127.0.0.1' },
     'a proxy by RFC 7239' => { Forwarded => 'for=192.0.2.7' },
     'a proxy by X-Real-IP' => { 'X-Real-IP' => '192.0.2.7' },
+    'a site whose name leads here' => { Host => 'rebound.example' },
+    'the same with a port' => { Host => 'rebound.example:8080' },
+    'a name that begins as ours' => { Host => 'localhost.example' },
 );
 
 for my $name (sort keys %fields) {
@@ -105,6 +114,19 @@ for my $client (qw(127.0.0.1 127.255.255.254 ::1 ::ffff:127.0.0.1)) {
     is(status('/slidewin/info', 'X-Client' => $client), 200,
        "$client is this machine");
 }
+
+for my $host (qw(localhost LOCALHOST localhost:8080 127.0.0.1 192.0.2.1:80
+                 [::1] [::1]:8080))
+{
+    is(status('/slidewin/info', Host => $host), 200, "$host is asked for here");
+}
+
+is(SlidewinApi::ask($named, 'GET', '/slidewin/info',
+                    fields => { Host => 'edge.example' })->{status}, 200,
+   '... and the name of the server');
+is(SlidewinApi::ask($named, 'GET', '/slidewin/info',
+                    fields => { Host => 'other.example' })->{status}, 403,
+   '... no other name');
 
 is(status('/slidewin/info'), 200, 'a client on a unix socket is');
 is(SlidewinApi::ask($port, 'GET', '/slidewin/info')->{status}, 200,
@@ -160,8 +182,8 @@ for (
     [403, Origin => '://'],
     [403, Origin => 'null'],
     [403, Origin => ''],
-    [204, Origin => 'http://a.example:8080', Host => 'a.example:8080'],
-    [403, Origin => 'http://a.example', Host => 'a.example:8080'],
+    [204, Origin => 'http://127.0.0.1:8080', Host => '127.0.0.1:8080'],
+    [403, Origin => 'http://127.0.0.1', Host => '127.0.0.1:8080'],
     [204, Origin => 'http://localhost', 'Sec-Fetch-Site' => 'same-origin'],
     [403, Origin => 'http://localhost', 'Sec-Fetch-Site' => 'cross-site'],
     [403, Origin => 'http://evil.example', 'Sec-Fetch-Site' => 'same-origin'],
