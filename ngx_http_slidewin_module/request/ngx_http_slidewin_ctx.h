@@ -74,7 +74,7 @@ struct ngx_http_slidewin_ctx_s {
     uint32_t                       headers;
     int64_t                        started;    /* us */
     int64_t                        latency;    /* us */
-    int64_t                        jitter;     /* ms */
+    uint32_t                       jitter;     /* ms */
     uint32_t                       undecided;  /* entries of this pass */
     uint32_t                       sent_status;  /* 0: no header was sent */
     unsigned                       deciding:1;

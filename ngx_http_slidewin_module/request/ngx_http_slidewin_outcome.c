@@ -62,7 +62,7 @@ ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_ctx_dequeue(ctx);
 
     if (ctx->rejected && slcf->retry_jitter) {
-        ctx->jitter = ngx_random() % (slcf->retry_jitter + 1);
+        ctx->jitter = (uint32_t) (ngx_random() % (slcf->retry_jitter + 1));
     }
 
     if (ctx->status > NGX_HTTP_SLIDEWIN_DELAYED) {
