@@ -36,8 +36,11 @@ typedef struct {
 
 static ngx_int_t ngx_http_slidewin_api_handler(ngx_http_request_t *r);
 static ngx_uint_t ngx_http_slidewin_api_is_here(ngx_http_request_t *r);
+static ngx_uint_t ngx_http_slidewin_api_is_own_name(ngx_http_request_t *r);
 static ngx_int_t ngx_http_slidewin_api_path(ngx_http_request_t *r,
     ngx_http_slidewin_api_path_t *path);
+static ngx_uint_t ngx_http_slidewin_api_begins(ngx_str_t *uri,
+    ngx_str_t *prefix);
 static ngx_str_t ngx_http_slidewin_api_segment(
     ngx_http_slidewin_api_path_t *path);
 static ngx_int_t ngx_http_slidewin_api_redirect(ngx_http_request_t *r);
@@ -55,7 +58,8 @@ static ngx_int_t ngx_http_slidewin_api_not_found(ngx_http_request_t *r,
     const char *error);
 static ngx_int_t ngx_http_slidewin_api_dashboard(ngx_http_request_t *r);
 static ngx_int_t ngx_http_slidewin_api_policy(ngx_conf_t *cf);
-static u_char *ngx_http_slidewin_api_hash(u_char *p, const char *tag);
+static u_char *ngx_http_slidewin_api_hash(u_char *p, const char *open,
+    const char *close);
 
 
 static const ngx_http_slidewin_api_page_t  ngx_http_slidewin_api_pages[] = {
@@ -142,7 +146,7 @@ ngx_http_slidewin_api_directive(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     smcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_slidewin_module);
 
-    slcf->api = 1;
+    slcf->api = ngx_http_slidewin_api_handler;
     smcf->api = 1;
 
     return NGX_CONF_OK;
@@ -160,12 +164,12 @@ ngx_http_slidewin_api_policy(ngx_conf_t *cf)
 
     p = ngx_cpymem(p, "default-src 'none'; script-src 'sha256-",
                    sizeof("default-src 'none'; script-src 'sha256-") - 1);
-    p = ngx_http_slidewin_api_hash(p, "script>");
+    p = ngx_http_slidewin_api_hash(p, "<script>", "</script>");
 
     if (p) {
         p = ngx_cpymem(p, "'; style-src 'sha256-",
                        sizeof("'; style-src 'sha256-") - 1);
-        p = ngx_http_slidewin_api_hash(p, "style>");
+        p = ngx_http_slidewin_api_hash(p, "<style>", "</style>");
     }
 
     if (p == NULL) {
@@ -188,31 +192,27 @@ ngx_http_slidewin_api_policy(ngx_conf_t *cf)
 
 
 static u_char *
-ngx_http_slidewin_api_hash(u_char *p, const char *tag)
+ngx_http_slidewin_api_hash(u_char *p, const char *open, const char *close)
 {
-    size_t      len;
     u_char     *start, *end, *last;
     ngx_str_t   hash, text;
     u_char      digest[EVP_MAX_MD_SIZE];
     unsigned    digest_len;
 
-    len = ngx_strlen(tag);
     start = ngx_http_slidewin_api_html.data;
     last = start + ngx_http_slidewin_api_html.len;
 
-    start = ngx_strnstr(start, (char *) tag, last - start);
+    start = ngx_strnstr(start, (char *) open, last - start);
     if (start == NULL) {
         return NULL;
     }
 
-    start += len;
+    start += ngx_strlen(open);
 
-    end = ngx_strnstr(start, (char *) tag, last - start);
+    end = ngx_strnstr(start, (char *) close, last - start);
     if (end == NULL) {
         return NULL;
     }
-
-    end -= sizeof("</") - 1;
 
     if (EVP_Digest(start, end - start, digest, &digest_len, EVP_sha256(), NULL)
         != 1)
@@ -246,7 +246,8 @@ ngx_http_slidewin_api_handler(ngx_http_request_t *r)
     if (!ngx_http_slidewin_api_is_here(r)) {
         return ngx_http_slidewin_api_send_error(r, NGX_HTTP_FORBIDDEN,
                                      "this endpoint answers clients on its "
-                                     "own machine, see from=any");
+                                     "own machine, asked for as localhost, by "
+                                     "address or by server_name, see from=any");
     }
 
     rc = ngx_http_slidewin_api_path(r, &path);
@@ -308,7 +309,11 @@ ngx_http_slidewin_api_is_here(ngx_http_request_t *r)
         return 1;
     }
 
-    if (ngx_http_slidewin_is_forwarded(r)) {
+    if (ngx_http_slidewin_is_forwarded(r)
+        || ngx_http_slidewin_api_header(r, "x-real-ip")
+        || r->connection->proxy_protocol
+        || !ngx_http_slidewin_api_is_own_name(r))
+    {
         return 0;
     }
 
@@ -341,6 +346,29 @@ ngx_http_slidewin_api_is_here(ngx_http_request_t *r)
 
 
 /*
+ * A page of another site may let its own name resolve to this machine, and ask
+ * from a browser here: such a request has that name.
+ */
+
+static ngx_uint_t
+ngx_http_slidewin_api_is_own_name(ngx_http_request_t *r)
+{
+    ngx_str_t                  host;
+    ngx_http_core_srv_conf_t  *cscf;
+
+    static ngx_str_t  localhost = ngx_string("localhost");
+
+    host = r->headers_in.server;
+    cscf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
+
+    return host.len == 0 || host.data[0] == '['
+           || ngx_inet_addr(host.data, host.len) != INADDR_NONE
+           || ngx_http_slidewin_str_eq(&host, &localhost)
+           || ngx_http_slidewin_str_eq(&host, &cscf->server_name);
+}
+
+
+/*
  * What follows the prefix of the location.  As the client wrote it: nginx has
  * decoded and merged what may be part of a key.  After an internal redirect
  * there is only what nginx made.  NGX_DONE: the prefix itself, without the
@@ -351,7 +379,7 @@ static ngx_int_t
 ngx_http_slidewin_api_path(ngx_http_request_t *r,
     ngx_http_slidewin_api_path_t *path)
 {
-    u_char                    *p;
+    size_t                     len;
     ngx_str_t                 *prefix, uri;
     ngx_http_core_loc_conf_t  *clcf;
 
@@ -361,20 +389,20 @@ ngx_http_slidewin_api_path(ngx_http_request_t *r,
     uri = r->unparsed_uri;
     path->encoded = 1;
 
-    p = ngx_strlchr(uri.data, uri.data + uri.len, '?');
-
-    if (p) {
-        uri.len = p - uri.data;
+    for (len = 0; len < uri.len; len++) {
+        if (uri.data[len] == '?' || uri.data[len] == '#') {
+            uri.len = len;
+        }
     }
 
-    if (!r->valid_unparsed_uri || uri.len < prefix->len
-        || ngx_strncmp(uri.data, prefix->data, prefix->len) != 0)
-    {
+    if (!r->valid_unparsed_uri || !ngx_http_slidewin_api_begins(&uri, prefix)) {
         uri = r->uri;
         path->encoded = 0;
     }
 
-    if (uri.len < prefix->len) {
+    /* a "rewrite ... break" leaves the location with any URI */
+
+    if (!ngx_http_slidewin_api_begins(&uri, prefix)) {
         return NGX_DECLINED;
     }
 
@@ -397,6 +425,14 @@ ngx_http_slidewin_api_path(ngx_http_request_t *r,
     path->rest.len--;
 
     return NGX_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_slidewin_api_begins(ngx_str_t *uri, ngx_str_t *prefix)
+{
+    return uri->len >= prefix->len
+           && ngx_memcmp(uri->data, prefix->data, prefix->len) == 0;
 }
 
 
@@ -429,7 +465,8 @@ static ngx_int_t
 ngx_http_slidewin_api_redirect(ngx_http_request_t *r)
 {
     u_char                    *p;
-    ngx_str_t                  location;
+    uintptr_t                  escape;
+    ngx_str_t                 *prefix, location;
     ngx_http_core_loc_conf_t  *clcf;
 
     if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
@@ -439,13 +476,18 @@ ngx_http_slidewin_api_redirect(ngx_http_request_t *r)
 
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
-    p = ngx_pnalloc(r->pool, clcf->name.len + 1);
+    prefix = &clcf->name;
+    escape = 2 * ngx_escape_uri(NULL, prefix->data, prefix->len,
+                                NGX_ESCAPE_URI);
+
+    p = ngx_pnalloc(r->pool, prefix->len + escape + 1);
     if (p == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     location.data = p;
-    p = ngx_cpymem(p, clcf->name.data, clcf->name.len);
+    p = (u_char *) ngx_escape_uri(p, prefix->data, prefix->len,
+                                  NGX_ESCAPE_URI);
     *p++ = '/';
     location.len = p - location.data;
 
@@ -509,7 +551,7 @@ ngx_http_slidewin_api_key(ngx_http_request_t *r,
     ngx_http_slidewin_policy_t *policy, ngx_http_slidewin_api_path_t *path,
     ngx_uint_t in_args)
 {
-    ngx_str_t                      text, key, rate;
+    ngx_str_t                      text, page, key, rate;
     ngx_http_slidewin_loc_conf_t  *slcf;
 
     text = path->rest;
@@ -536,6 +578,22 @@ ngx_http_slidewin_api_key(ngx_http_request_t *r,
         return ngx_http_slidewin_api_send_error(r, NGX_HTTP_BAD_REQUEST,
                                        "a key is not empty: requests with an "
                                        "empty one are not counted");
+    }
+
+    /*
+     * For nginx, "keys/../../x" is another page, which other locations and
+     * conditions may be for.
+     */
+
+    if (path->encoded && !in_args) {
+        page.data = r->unparsed_uri.data;
+        page.len = text.data - page.data;
+
+        if (!ngx_http_slidewin_api_begins(&r->uri, &page)) {
+            return ngx_http_slidewin_api_send_error(r, NGX_HTTP_BAD_REQUEST,
+                                       "a key with .. between slashes "
+                                       "needs keys?key=KEY");
+        }
     }
 
     key = text;

@@ -217,7 +217,7 @@ ngx_http_slidewin_api_json_print_zone(ngx_buf_t *b,
     ngx_http_slidewin_api_print_json(b, suspect->key, suspect->len);
     ngx_http_slidewin_api_print(b, "\", \"share\": %uA.%02uA, \"since\": %T}}",
                                 suspect->share / 100, suspect->share % 100,
-                                (time_t) suspect->at);
+                                (time_t) suspect->since);
 }
 
 
@@ -347,14 +347,22 @@ ngx_http_slidewin_api_json_top_next(ngx_http_slidewin_api_body_t *body,
 }
 
 
-/* nginx refuses a URI with %00 in its path, but not in its arguments */
+/*
+ * In a path, but not in its arguments, nginx refuses %00, and resolves a "..",
+ * as browsers do, even where the slashes around it are encoded.
+ */
 
 static void
 ngx_http_slidewin_api_json_print_client(ngx_buf_t *b, sw_top_entry_t *client)
 {
-    size_t  len;
+    size_t      len;
+    ngx_uint_t  in_args;
 
     len = ngx_min(client->len, SW_TOP_KEY);
+    in_args = (len == 1 && client->key[0] == '.')
+              || (len == 2 && client->key[0] == '.' && client->key[1] == '.')
+              || memchr(client->key, '\0', len)
+              || memchr(client->key, '/', len);
 
     ngx_http_slidewin_api_print(b, "{\"key\": \"");
     ngx_http_slidewin_api_print_json(b, client->key, len);
@@ -365,8 +373,7 @@ ngx_http_slidewin_api_json_print_client(ngx_buf_t *b, sw_top_entry_t *client)
 
     } else {
         ngx_http_slidewin_api_print(b, "\", \"path\": \"%s",
-                                    memchr(client->key, '\0', len)
-                                    ? "keys?key=" : "keys/");
+                                    in_args ? "keys?key=" : "keys/");
         b->last += sw_text_uri((char *) b->last, client->key, len);
         ngx_http_slidewin_api_print(b, "\"");
     }

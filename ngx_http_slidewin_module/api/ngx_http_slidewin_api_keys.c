@@ -196,6 +196,7 @@ ngx_http_slidewin_api_ask_wait(ngx_http_slidewin_api_ask_t *ask,
             ngx_post_event(rev, &ngx_posted_events);
 
         } else if (ngx_handle_read_event(rev, 0) != NGX_OK) {
+            ngx_http_slidewin_api_ask_cleanup(ask);
             r->main->count--;
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }

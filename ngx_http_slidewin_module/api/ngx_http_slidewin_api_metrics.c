@@ -506,8 +506,7 @@ ngx_http_slidewin_metric_store_name(ngx_buf_t *b,
     name = ngx_http_slidewin_api_store_name(store->store);
     len = ngx_min(name->len, (size_t) (b->end - b->last) / SW_TEXT_MAX);
 
-    b->last += sw_text_label((char *) b->last, name->data,
-                             ngx_min(len, NGX_HTTP_SLIDEWIN_NAME_MAX));
+    b->last += sw_text_label((char *) b->last, name->data, len);
 }
 
 
@@ -589,8 +588,14 @@ ngx_http_slidewin_metric_of_store(workers, workers)
 ngx_http_slidewin_metric_of_store(breaker, status.open)
 
 
+/* a store that no zone uses has no worker that tells */
+
 ngx_http_slidewin_metric(timeout)
 {
+    if (all->stores[i].workers == 0) {
+        return;
+    }
+
     ngx_http_slidewin_api_print(b, "%s{store=\"", name);
     ngx_http_slidewin_metric_store_name(b, &all->stores[i]);
     ngx_http_slidewin_api_print(b, "\"} %M.%03M\n",

@@ -110,8 +110,13 @@ ngx_http_slidewin_api_make_part(ngx_http_slidewin_api_body_t *body,
 
     if (body->next(body, b) == NGX_OK) {
         body->complete = 1;
+        b->flush = 0;
         b->last_buf = (r == r->main);
         b->last_in_chain = 1;
+
+    } else {
+        /* or postpone_output would wait for the part that waits for this */
+        b->flush = 1;
     }
 
     *out = cl;
@@ -151,6 +156,7 @@ ngx_http_slidewin_api_send_part(ngx_http_slidewin_api_body_t *body,
     }
 
     r->write_event_handler = ngx_http_slidewin_api_send_more;
+    body->waiting = (rc == NGX_AGAIN);
 
     if (rc == NGX_OK) {
         ngx_post_event(wev, &ngx_posted_next_events);
@@ -195,7 +201,7 @@ ngx_http_slidewin_api_send_more(ngx_http_request_t *r)
     out = NULL;
 
     if (body == NULL
-        || (body->busy == NULL
+        || (!body->waiting
             && ngx_http_slidewin_api_make_part(body, &out) != NGX_OK))
     {
         ngx_http_finalize_request(r, NGX_ERROR);
@@ -304,15 +310,11 @@ ngx_http_slidewin_api_send_error(ngx_http_request_t *r, ngx_uint_t status,
 ngx_int_t
 ngx_http_slidewin_api_send_empty(ngx_http_request_t *r, ngx_uint_t status)
 {
-    ngx_int_t  rc;
-
     r->header_only = 1;
 
-    rc = ngx_http_slidewin_api_send_header(r, status, NULL,
-                                           status == NGX_HTTP_NO_CONTENT
-                                           ? -1 : 0);
-
-    return rc == NGX_OK ? ngx_http_send_special(r, NGX_HTTP_LAST) : rc;
+    return ngx_http_slidewin_api_send_header(r, status, NULL,
+                                             status == NGX_HTTP_NO_CONTENT
+                                             ? -1 : 0);
 }
 
 

@@ -41,7 +41,8 @@ struct ngx_http_slidewin_api_body_s {
     ngx_http_request_t            *request;
     ngx_chain_t                   *free;
     ngx_chain_t                   *busy;
-    ngx_uint_t                     complete;
+    unsigned                       complete:1;
+    unsigned                       waiting:1;  /* for the client to read */
 };
 
 

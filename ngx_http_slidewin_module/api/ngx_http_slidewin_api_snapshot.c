@@ -14,7 +14,7 @@
 #define NGX_HTTP_SLIDEWIN_API_FIRST    100      /* ms */
 
 /* a finding that no other followed */
-#define NGX_HTTP_SLIDEWIN_API_SUSPECT  3600     /* s */
+#define NGX_HTTP_SLIDEWIN_API_SUSPECT  7200     /* s */
 
 
 static void ngx_http_slidewin_api_publish(ngx_http_slidewin_main_conf_t *smcf,
@@ -129,6 +129,7 @@ ngx_http_slidewin_api_publish(ngx_http_slidewin_main_conf_t *smcf,
     ngx_atomic_uint_t                    n;
     ngx_http_slidewin_store_t          **stores, *store;
     ngx_http_slidewin_store_facts_t     *facts;
+    ngx_http_slidewin_store_status_t     status;
     ngx_http_slidewin_store_process_t   *process;
 
     stores = smcf->stores.elts;
@@ -153,7 +154,10 @@ ngx_http_slidewin_api_publish(ngx_http_slidewin_main_conf_t *smcf,
             continue;
         }
 
-        store->backend->status(store, &process->status);
+        /* not in place: others read meanwhile */
+
+        store->backend->status(store, &status);
+        process->status = status;
         process->pid = (ngx_atomic_uint_t) ngx_pid;
 
         do {

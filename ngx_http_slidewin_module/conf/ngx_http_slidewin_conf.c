@@ -552,7 +552,7 @@ ngx_http_slidewin_create_loc_conf(ngx_conf_t *cf)
 
     /* not inherited */
 
-    slcf->api = 0;
+    slcf->api = NULL;
     slcf->api_write = 0;
     slcf->api_from_any = 0;
 
@@ -566,7 +566,21 @@ ngx_http_slidewin_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_http_slidewin_loc_conf_t  *prev = parent;
     ngx_http_slidewin_loc_conf_t  *conf = child;
 
+    ngx_http_core_loc_conf_t  *clcf;
+
     ngx_conf_merge_ptr_value(conf->limits, prev->limits, NULL);
+
+    /* "if" and "limit_except" are parts of their location, not others in it */
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    if (prev->api && clcf->noname && clcf->handler == NULL) {
+        clcf->handler = prev->api;
+
+        conf->api = prev->api;
+        conf->api_write = prev->api_write;
+        conf->api_from_any = prev->api_from_any;
+    }
 
     /* operators must get in when a limit is what is wrong */
 

@@ -130,7 +130,7 @@ typedef struct {
     ngx_uint_t                     headers;
     ngx_flag_t                     dry_run;
     int64_t                        retry_jitter;  /* ms */
-    ngx_flag_t                     api;        /* slidewin_api */
+    ngx_http_handler_pt            api;        /* slidewin_api */
     ngx_flag_t                     api_write;
     ngx_flag_t                     api_from_any;
 } ngx_http_slidewin_loc_conf_t;

@@ -264,12 +264,14 @@ ngx_http_slidewin_redis_conf_name(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t  *name = conf;
 
     if (value->len == 0 || ngx_strcmp(value->data, "local") == 0
-        || ngx_strcmp(value->data, "default") == 0)
+        || ngx_strcmp(value->data, "default") == 0
+        || value->len > NGX_HTTP_SLIDEWIN_NAME_MAX)
     {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid name \"%V\" in \"slidewin_redis\" "
-                           "directive, it must be a name other than "
-                           "\"local\" and \"default\"", arg);
+                           "directive, it must be a name of up to %d "
+                           "bytes other than \"local\" and \"default\"",
+                           arg, NGX_HTTP_SLIDEWIN_NAME_MAX);
         return NGX_CONF_ERROR;
     }
 

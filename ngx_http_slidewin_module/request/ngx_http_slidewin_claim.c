@@ -4,7 +4,6 @@
 #include <ngx_http.h>
 
 #include "ngx_http_slidewin_claim.h"
-#include "ngx_http_slidewin_record.h"
 #include "sw_parse.h"
 
 
@@ -64,9 +63,9 @@ ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
         rc = ngx_http_slidewin_claim_limit(r, limits[i], entry);
 
         if (rc == NGX_DECLINED) {
-            if (ctx->status == NGX_HTTP_SLIDEWIN_UNDECIDED) {
-                ngx_http_slidewin_record_bypass(limits[i]->policy);
-            }
+            entry->policy = limits[i]->policy;
+            entry->next = ctx->bypassed;
+            ctx->bypassed = entry++;
 
             continue;
         }

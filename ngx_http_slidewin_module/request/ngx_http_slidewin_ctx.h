@@ -63,6 +63,8 @@ struct ngx_http_slidewin_ctx_s {
     ngx_http_slidewin_entry_t     *entries;
     ngx_http_slidewin_entry_t    **pass;       /* the first of this pass */
     ngx_http_slidewin_entry_t     *allocated;  /* for the first pass */
+    ngx_http_slidewin_entry_t     *bypassed;   /* by if=, or an empty key: of
+                                                * these the policy is set */
     ngx_http_slidewin_call_t       call;
     ngx_http_slidewin_store_t     *pending;    /* of a pending call, or NULL */
     ngx_http_slidewin_peek_t      *peek;       /* NULL: none so far */

@@ -8,6 +8,9 @@
 #include "ngx_http_slidewin_shared_key.h"
 
 
+static void ngx_http_slidewin_record_bypassed(ngx_http_slidewin_ctx_t *ctx);
+static ngx_uint_t ngx_http_slidewin_record_has(
+    ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_policy_t *policy);
 static void ngx_http_slidewin_record_client(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_status_e status,
     ngx_atomic_uint_t n);
@@ -67,9 +70,50 @@ ngx_http_slidewin_record(ngx_http_slidewin_ctx_t *ctx)
         }
     }
 
+    if (ctx->bypassed) {
+        ngx_http_slidewin_record_bypassed(ctx);
+    }
+
     ngx_http_slidewin_stats_count(
                     &ngx_http_slidewin_record_requests->decisions[ctx->status],
                     1);
+}
+
+
+/* once for a policy, and not if another pass has asked it */
+
+static void
+ngx_http_slidewin_record_bypassed(ngx_http_slidewin_ctx_t *ctx)
+{
+    ngx_http_slidewin_entry_t   *entry;
+    ngx_http_slidewin_policy_t  *policy;
+
+    for (entry = ctx->bypassed; entry; entry = entry->next) {
+        policy = entry->policy;
+
+        if (ngx_http_slidewin_record_has(ctx->entries, policy)
+            || ngx_http_slidewin_record_has(entry->next, policy))
+        {
+            continue;
+        }
+
+        ngx_http_slidewin_stats_count(&policy->counters->evaluations
+                                             [NGX_HTTP_SLIDEWIN_BYPASSED]
+                                             [NGX_HTTP_SLIDEWIN_SOURCE_NONE],
+                                      1);
+    }
+}
+
+
+static ngx_uint_t
+ngx_http_slidewin_record_has(ngx_http_slidewin_entry_t *entry,
+    ngx_http_slidewin_policy_t *policy)
+{
+    while (entry && entry->policy != policy) {
+        entry = entry->next;
+    }
+
+    return entry != NULL;
 }
 
 

@@ -23,16 +23,4 @@ extern ngx_http_slidewin_request_counters_t
 void ngx_http_slidewin_record(ngx_http_slidewin_ctx_t *ctx);
 
 
-/* if=, or an empty key */
-
-static ngx_inline void
-ngx_http_slidewin_record_bypass(ngx_http_slidewin_policy_t *policy)
-{
-    ngx_http_slidewin_stats_count(&policy->counters->evaluations
-                                             [NGX_HTTP_SLIDEWIN_BYPASSED]
-                                             [NGX_HTTP_SLIDEWIN_SOURCE_NONE],
-                                  1);
-}
-
-
 #endif /* _NGX_HTTP_SLIDEWIN_RECORD_H_INCLUDED_ */

@@ -15,7 +15,7 @@
 
 
 /* of so many requests of an outcome and source, one is looked at */
-#define NGX_HTTP_SLIDEWIN_SHARED_KEY_EVERY   64
+#define NGX_HTTP_SLIDEWIN_SHARED_KEY_EVERY   16
 
 
 void ngx_http_slidewin_shared_key_sample(ngx_http_request_t *r,

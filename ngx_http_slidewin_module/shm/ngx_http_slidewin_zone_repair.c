@@ -121,13 +121,14 @@ ngx_http_slidewin_zone_repair_relist(ngx_http_slidewin_zone_op_t *op,
 }
 
 
-/* rebuilds the trees from the LRU list */
+/* rebuilds the trees from the LRU list, without a node that was being removed */
 
 static void
 ngx_http_slidewin_zone_repair_trees(ngx_http_slidewin_zone_op_t *op)
 {
     ngx_slab_pool_t            *pool;
     ngx_http_slidewin_link_t   *link;
+    ngx_http_slidewin_node_t   *node;
     ngx_http_slidewin_shctx_t  *sh;
 
     sh = op->sh;
@@ -139,12 +140,18 @@ ngx_http_slidewin_zone_repair_trees(ngx_http_slidewin_zone_op_t *op)
          link != &sh->lru;
          link = ngx_http_slidewin_link_at(pool, link->prev))
     {
-        ngx_http_slidewin_zone_tree_insert(sh,
-                         ngx_queue_data(link, ngx_http_slidewin_node_t, lru));
+        node = ngx_queue_data(link, ngx_http_slidewin_node_t, lru);
+
+        if (node != sh->detached) {
+            ngx_http_slidewin_zone_tree_insert(sh, node);
+        }
     }
 
-    sh->detached = NULL;
     ngx_http_slidewin_zone_changing(sh, NGX_HTTP_SLIDEWIN_CHANGING_LISTS);
+
+    if (sh->detached) {
+        ngx_http_slidewin_zone_repair_lists(op);
+    }
 }
 
 

@@ -83,6 +83,10 @@ ngx_http_slidewin_zone_tree_unlink(ngx_http_slidewin_zone_op_t *op,
 
     ngx_http_slidewin_zone_changing(sh, NGX_HTTP_SLIDEWIN_CHANGING_TREE);
 
+    /* nginx clears the hash of a node that it deletes: no way back from here */
+
+    sh->detached = node;
+
     root = ngx_http_slidewin_zone_tree_get(sh, (uint32_t) node->node.key,
                                            &tree);
 
@@ -91,7 +95,6 @@ ngx_http_slidewin_zone_tree_unlink(ngx_http_slidewin_zone_op_t *op,
     *root = tree.root;
     sh->entries--;
 
-    sh->detached = node;
     ngx_http_slidewin_zone_changing(sh, NGX_HTTP_SLIDEWIN_CHANGING_LISTS);
 
     ngx_http_slidewin_link_remove(op->zone->shpool, &node->lru);

@@ -108,7 +108,8 @@ struct ngx_http_slidewin_store_counters_s {
 /* one key has nearly all of a zone, and looks like a proxy's */
 
 typedef struct {
-    ngx_atomic_t                  at;        /* s; 0: never */
+    ngx_atomic_t                  at;        /* s; the last time; 0: never */
+    ngx_atomic_t                  since;     /* s; the first time */
     ngx_atomic_t                  logged;    /* s; 0: never */
     ngx_atomic_t                  share;     /* percent */
     ngx_atomic_t                  len;

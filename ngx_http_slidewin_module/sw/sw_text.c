@@ -9,6 +9,8 @@ static const char  sw_text_hex_upper[] = "0123456789ABCDEF";
 
 
 static size_t sw_text_sequence(const unsigned char *p, size_t len);
+static unsigned sw_text_code(const unsigned char *p, size_t n);
+static int sw_text_is_special(unsigned code);
 static char *sw_text_byte(char *out, unsigned char c);
 static int sw_text_digit(char c);
 
@@ -18,6 +20,7 @@ sw_text_json(char *out, const void *data, size_t len)
 {
     char                 *p;
     size_t                n;
+    unsigned              code;
     const unsigned char  *c, *end;
 
     p = out;
@@ -34,12 +37,18 @@ sw_text_json(char *out, const void *data, size_t len)
             continue;
         }
 
-        if (n == 1 && (*c < 0x20 || *c == 0x7f || strchr("\"\\<>&'", *c))) {
-            memcpy(p, "\\u00", 4);
-            p[4] = sw_text_hex[*c >> 4];
-            p[5] = sw_text_hex[*c & 0xf];
-            p += 6;
-            continue;
+        if (n <= 3) {
+            code = sw_text_code(c, n);
+
+            if (sw_text_is_special(code)) {
+                *p++ = '\\';
+                *p++ = 'u';
+                *p++ = sw_text_hex[code >> 12];
+                *p++ = sw_text_hex[code >> 8 & 0xf];
+                *p++ = sw_text_hex[code >> 4 & 0xf];
+                *p++ = sw_text_hex[code & 0xf];
+                continue;
+            }
         }
 
         memcpy(p, c, n);
@@ -200,6 +209,44 @@ sw_text_sequence(const unsigned char *p, size_t len)
     }
 
     return n;
+}
+
+
+/* of a sequence of up to 3 bytes */
+
+static unsigned
+sw_text_code(const unsigned char *p, size_t n)
+{
+    switch (n) {
+
+    case 1:
+        return p[0];
+
+    case 2:
+        return (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu);
+
+    default: /* 3 */
+        return (p[0] & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+    }
+}
+
+
+/*
+ * What HTML, a script or a terminal would notice: control characters, the
+ * separators of lines, and what turns the direction of the text that follows.
+ */
+
+static int
+sw_text_is_special(unsigned code)
+{
+    return code < 0x20
+           || (code >= 0x7f && code <= 0x9f)
+           || (code < 0x7f && strchr("\"\\<>&'", (int) code))
+           || code == 0x61c
+           || (code >= 0x200e && code <= 0x200f)
+           || (code >= 0x2028 && code <= 0x202e)
+           || (code >= 0x2066 && code <= 0x2069)
+           || code == 0xfeff;
 }
 
 

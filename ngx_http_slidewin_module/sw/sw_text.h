@@ -17,7 +17,8 @@
 
 /*
  * The inside of a JSON string.  UTF-8 stays as it is; a byte that is not part
- * of it becomes the text \xff, and what HTML would notice is escaped as well.
+ * of it becomes the text \xff.  What HTML or a terminal would notice is escaped
+ * as well.
  * Returns the length.
  */
 size_t sw_text_json(char *out, const void *data, size_t len);

@@ -110,7 +110,7 @@ my $balancer = IO::Socket::INET->new(PeerAddr => $address) or die "$address: $!"
 my $request = "GET /office HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 203.0.113.9\r\n\r\n";
 my $answers = '';
 
-for (1 .. 110) {
+for (1 .. 250) {
     print $balancer $request x 20;
     my $want = () = $answers =~ /HTTP\/1\.1 200/g;
     while (($want + 20) > (() = $answers =~ /HTTP\/1\.1 200/g)) {

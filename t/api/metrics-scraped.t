@@ -360,9 +360,14 @@ my $slow = $nginx->client;
 
 $redis->signal('STOP');
 $slow->request('/odd?k=slow');
+ok(SlidewinNginx::until_true(sub {
+    # a worker tells of itself when it is asked
+    grep { sum(scrape($_), 'slidewin_store_in_flight', store => $odd) == 1 }
+         @workers;
+}, 3), 'a request that waits for Redis is in flight');
 SlidewinNginx::nap(0.3);
 $redis->signal('CONT');
-is($slow->answer->{status}, 200, 'a request that waits for Redis');
+is($slow->answer->{status}, 200, '... passes when Redis runs again');
 
 my $late = scrape();
 my ($seconds, $calls) = map {
@@ -548,24 +553,32 @@ $_->close for values %worker;
 $nginx->stop;
 
 
-# Shared memory alone: no store, and promtool is content.
+# Shared memory alone, and so many zones that the answer goes in parts.
+
+my @zones = ('a', map { sprintf '%s%03d', 'z' x 61, $_ } 1 .. 100);
 
 $nginx = SlidewinNginx->start(
-    http => 'slidewin_zone $arg_k zone=a:1m rate=5r/m;',
+    http => join('', map { "slidewin_zone \$arg_k zone=$_:64k rate=5r/m;\n" }
+                     @zones),
     server => 'location = /a { slidewin zone=a; empty_gif; }
                location /slidewin/ { slidewin_api; }');
 
 $nginx->status('/a?k=1', 7);
-$text = $nginx->get($metrics)->{body};
+$answer = $nginx->get($metrics);
 
-my $alone = SlidewinPrometheus::parse($text);
+my $alone = SlidewinPrometheus::parse($answer->{body});
 
-lint($text, 'shared memory alone');
+is($answer->{header}{'transfer-encoding'}, 'chunked', 'an answer in parts');
+lint($answer->{body}, 'shared memory alone');
 is(join("\n", @{$alone->{bad}}, SlidewinPrometheus::faults($alone)), '',
    '... as it should be');
 is(evaluations($alone, 'a', 'rejected', 'local'), 2, '... and counts');
+is(join(' ', map { $_->{zone} }
+             map { $alone->{labels}{$_} }
+             grep { $alone->{name}{$_} eq 'slidewin_limit' }
+             @{$alone->{order}}), "@zones", '... every zone is in it');
 is(join(' ', grep { /store_|breaker/ } @{$alone->{order}}), '',
-   '... has no store');
+   '... and no store');
 
 $nginx->stop;
 

@@ -186,10 +186,10 @@ accepted("redis://127.0.0.1 prefix=$_") for '', 'sw:', 'a:b:c', 'x' x 64,
 # The name.
 
 refused("redis://127.0.0.1 name=$_", "invalid name \"name=$_\" in "
-        . '"slidewin_redis" directive, it must be a name other than '
-        . '"local" and "default"')
-    for '', 'local', 'default';
-accepted("redis://127.0.0.1 name=$_") for 'one', 'LOCAL', 'a.b-c';
+        . '"slidewin_redis" directive, it must be a name of up to 64 bytes '
+        . 'other than "local" and "default"')
+    for '', 'local', 'default', 'x' x 65;
+accepted("redis://127.0.0.1 name=$_") for 'one', 'LOCAL', 'a.b-c', 'x' x 64;
 
 
 # The password's file.

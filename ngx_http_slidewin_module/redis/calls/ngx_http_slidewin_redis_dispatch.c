@@ -155,13 +155,12 @@ ngx_http_slidewin_redis_dispatch_submit(ngx_http_slidewin_redis_call_t *rcall)
 static ngx_int_t
 ngx_http_slidewin_redis_dispatch_send(ngx_http_slidewin_redis_call_t *rcall)
 {
-    int64_t                              now, node_time;
-    ngx_str_t                            text;
-    ngx_queue_t                         *q;
-    ngx_http_slidewin_call_t            *call;
-    ngx_http_slidewin_redis_call_t      *member;
-    ngx_http_slidewin_redis_node_t      *node;
-    ngx_http_slidewin_store_counters_t  *counters;
+    int64_t                          now, node_time;
+    ngx_str_t                        text;
+    ngx_queue_t                     *q;
+    ngx_http_slidewin_call_t        *call;
+    ngx_http_slidewin_redis_call_t  *member;
+    ngx_http_slidewin_redis_node_t  *node;
 
     static const char  *asking[] = { "ASKING" };
 
@@ -203,10 +202,7 @@ ngx_http_slidewin_redis_dispatch_send(ngx_http_slidewin_redis_call_t *rcall)
     ngx_http_slidewin_redis_dispatch_sent(rcall, now);
 
     if (!rcall->change) {
-        counters = rcall->redis->access.counters;
-
-        ngx_http_slidewin_stats_count(&counters->calls, 1);
-        ngx_http_slidewin_stats_count(&counters->checks, rcall->times);
+        ngx_http_slidewin_stats_count(&rcall->redis->access.counters->calls, 1);
     }
 
     rcall->redis->changes += rcall->change;
@@ -268,6 +264,14 @@ ngx_http_slidewin_redis_dispatch_sent(ngx_http_slidewin_redis_call_t *rcall,
     rcall->sent = 1;
     rcall->sent_at = now;
     rcall->successes = rcall->node->successes;
+
+    /* each request once: a redirect or a missing script sends it again */
+
+    if (!rcall->recorded && !rcall->change) {
+        rcall->recorded = 1;
+        ngx_http_slidewin_stats_count(&rcall->redis->access.counters->checks,
+                                      1);
+    }
 
     if (!rcall->deadline_final) {
         rcall->deadline_final = 1;

@@ -80,13 +80,10 @@ ngx_http_slidewin_redis_reply(ngx_http_slidewin_redis_call_t *rcall,
         return NGX_ERROR;
     }
 
-    ngx_http_slidewin_stats_error(rcall->redis->access.counters,
-                                  NGX_HTTP_SLIDEWIN_ERROR_BAD_REPLY);
-
     /* replies are out of step: the next ones cannot be trusted either */
 
     ngx_http_slidewin_redis_node_failure(node, invalid, sizeof(invalid) - 1);
-    ngx_http_slidewin_redis_conn_drop(&node->conn, invalid);
+    ngx_http_slidewin_redis_conn_drop_bad(&node->conn, invalid);
 
     return NGX_ERROR;
 }

@@ -267,6 +267,7 @@ ngx_http_slidewin_redis_conn_disconnected(const redisAsyncContext *context,
     int status)
 {
     u_char                           text[128];
+    ngx_uint_t                       bad_reply;
     const char                      *reason;
     ngx_http_slidewin_redis_conn_t  *c;
 
@@ -303,8 +304,33 @@ ngx_http_slidewin_redis_conn_disconnected(const redisAsyncContext *context,
             return;
         }
 
+        if (c->state != NGX_HTTP_SLIDEWIN_REDIS_CONNECTING) {
+            bad_reply = (context->err == REDIS_ERR_PROTOCOL
+                         || c->memory.used > c->memory.max);
+
+            ngx_http_slidewin_stats_error(c->access->counters,
+                                          bad_reply
+                                          ? NGX_HTTP_SLIDEWIN_ERROR_BAD_REPLY
+                                          : NGX_HTTP_SLIDEWIN_ERROR_LOST);
+        }
+
         ngx_http_slidewin_redis_conn_lost(c, reason);
     }
+}
+
+
+void
+ngx_http_slidewin_redis_conn_drop_bad(ngx_http_slidewin_redis_conn_t *c,
+    const char *reason)
+{
+    if (c->state == NGX_HTTP_SLIDEWIN_REDIS_READY
+        || c->state == NGX_HTTP_SLIDEWIN_REDIS_MOVING)
+    {
+        ngx_http_slidewin_stats_error(c->access->counters,
+                                      NGX_HTTP_SLIDEWIN_ERROR_BAD_REPLY);
+    }
+
+    ngx_http_slidewin_redis_conn_drop(c, reason);
 }
 
 
@@ -370,9 +396,10 @@ ngx_http_slidewin_redis_conn_lost(ngx_http_slidewin_redis_conn_t *c,
         return;
     }
 
-    ngx_http_slidewin_stats_error(c->access->counters,
-                                  was_ready ? NGX_HTTP_SLIDEWIN_ERROR_LOST
-                                            : NGX_HTTP_SLIDEWIN_ERROR_CONNECT);
+    if (!was_ready) {
+        ngx_http_slidewin_stats_error(c->access->counters,
+                                      NGX_HTTP_SLIDEWIN_ERROR_CONNECT);
+    }
 
     /* one line for the loss, and one for why it lasts, until it is back */
 
@@ -568,19 +595,20 @@ ngx_http_slidewin_redis_conn_readable(ngx_http_slidewin_redis_event_t *e)
     reader = e->context->c.reader;
 
     if (reader->len - reader->pos > c->access->reply_max) {
-        ngx_http_slidewin_redis_conn_drop(c, "its answer is too long");
+        ngx_http_slidewin_redis_conn_drop_bad(c, "its answer is too long");
         return;
     }
 
     /* hiredis nests as deep as the reply does, and frees by recursion */
 
     if (reader->ridx > c->access->reply_depth) {
-        ngx_http_slidewin_redis_conn_drop(c, "its answer is nested too deep");
+        ngx_http_slidewin_redis_conn_drop_bad(c,
+                                              "its answer is nested too deep");
         return;
     }
 
     if (c->pending == 0 && ngx_http_slidewin_redis_conn_has_input(e)) {
-        ngx_http_slidewin_redis_conn_drop(c, "it said more than was asked");
+        ngx_http_slidewin_redis_conn_drop_bad(c, "it said more than was asked");
     }
 }
 

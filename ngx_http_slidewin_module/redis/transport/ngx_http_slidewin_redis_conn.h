@@ -121,6 +121,10 @@ ngx_uint_t ngx_http_slidewin_redis_conn_can_send(
 void ngx_http_slidewin_redis_conn_drop(ngx_http_slidewin_redis_conn_t *c,
     const char *reason);
 
+/* the same, because of a reply; counted as such */
+void ngx_http_slidewin_redis_conn_drop_bad(ngx_http_slidewin_redis_conn_t *c,
+    const char *reason);
+
 /* ends the connection for good, after what is still to be written */
 void ngx_http_slidewin_redis_conn_stop(ngx_http_slidewin_redis_conn_t *c);
 

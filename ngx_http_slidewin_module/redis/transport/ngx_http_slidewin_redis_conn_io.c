@@ -152,7 +152,8 @@ ngx_http_slidewin_redis_conn_received(ngx_http_slidewin_redis_conn_t *c)
     reader = c->event.context->c.reader;
 
     if (reader->pos < reader->len) {
-        ngx_http_slidewin_redis_conn_drop(c, "it said more than was asked");
+        ngx_http_slidewin_redis_conn_drop_bad(c,
+                                              "it said more than was asked");
         return;
     }
 
@@ -189,7 +190,8 @@ ngx_http_slidewin_redis_conn_drop_reply(ngx_http_slidewin_redis_conn_t *c,
     u_char  reason[128];
 
     if (reply->type != REDIS_REPLY_ERROR) {
-        ngx_http_slidewin_redis_conn_drop(c, "it does not speak like Redis");
+        ngx_http_slidewin_redis_conn_drop_bad(c,
+                                              "it does not speak like Redis");
         return;
     }
 
