@@ -101,12 +101,6 @@ my $width = q{document.documentElement.scrollWidth};
 
 $browser->press('Look at a');
 ok($browser->reads(qr/^Remaining\s+0 of 1$/m, '.answer'), 'an answer is open');
-# so that all of it is laid out
-$browser->order(script => <<'END');
-    const sheet = new CSSStyleSheet();
-    sheet.replaceSync('.zone { content-visibility: visible !important; }');
-    document.adoptedStyleSheets = [sheet];
-END
 
 for my $size ([320, 640], [360, 740], [412, 900], [768, 1024], [1024, 768], [1440, 900]) {
     $browser->order(size => @$size);

@@ -46,13 +46,27 @@ sub order {
     return $answer->{value};
 }
 
-# dashboard ADDRESS, PREFIX: opens it; whether it comes to show figures
+# dashboard ADDRESS, PREFIX: opens it; whether it comes to show figures. Zones
+# outside of the window are laid out, too: a browser leaves that for later, and
+# tells no text of them.
 sub dashboard {
     my ($self, $address, $prefix) = @_;
 
     $self->order(open => "http://$address" . ($prefix // '/slidewin/'));
+    $self->style('.zone { content-visibility: visible !important; }');
 
     return $self->is_live;
+}
+
+# style CSS: adds it to the page
+sub style {
+    my ($self, $css) = @_;
+
+    return $self->order(script => <<'END', $css);
+        const sheet = new CSSStyleSheet();
+        sheet.replaceSync(arguments[0]);
+        document.adoptedStyleSheets.push(sheet);
+END
 }
 
 sub is_live {
