@@ -315,6 +315,14 @@ ngx_http_slidewin_redis_status(ngx_http_slidewin_store_t *store,
 
     if (cluster == NULL) {
         ngx_http_slidewin_redis_node_status(&redis->node, status);
+
+        /* where it was tried last: just then an operator wants to know */
+
+        if (status->connected == 0) {
+            (void) ngx_cpystrn(status->address, redis->node.conn.address,
+                               sizeof(status->address));
+        }
+
         return;
     }
 
