@@ -11,6 +11,7 @@
 #include "ngx_http_slidewin_record.h"
 #include "ngx_http_slidewin_redis.h"
 #include "ngx_http_slidewin_request.h"
+#include "ngx_http_slidewin_zone.h"
 
 
 static ngx_int_t ngx_http_slidewin_init(ngx_conf_t *cf);
@@ -273,6 +274,8 @@ ngx_http_slidewin_init_counters(ngx_http_slidewin_main_conf_t *smcf)
     for (i = 0; i < smcf->policies.nelts; i++) {
         policies[i]->counters = ngx_http_slidewin_stats_slot(
                                     policies[i]->stats);
+        ngx_http_slidewin_zone_set_counters(policies[i]->zone,
+                                            policies[i]->counters);
     }
 
     stores = smcf->stores.elts;

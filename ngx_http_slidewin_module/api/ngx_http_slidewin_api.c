@@ -36,6 +36,7 @@ typedef struct {
 
 static ngx_int_t ngx_http_slidewin_api_handler(ngx_http_request_t *r);
 static ngx_uint_t ngx_http_slidewin_api_is_here(ngx_http_request_t *r);
+static ngx_uint_t ngx_http_slidewin_api_is_replaced(ngx_http_request_t *r);
 static ngx_uint_t ngx_http_slidewin_api_is_own_name(ngx_http_request_t *r);
 static ngx_int_t ngx_http_slidewin_api_path(ngx_http_request_t *r,
     ngx_http_slidewin_api_path_t *path);
@@ -144,6 +145,10 @@ ngx_http_slidewin_api_directive(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     clcf->handler = ngx_http_slidewin_api_handler;
 
+    if (clcf->name.len && clcf->name.data[clcf->name.len - 1] == '/') {
+        clcf->auto_redirect = 1;
+    }
+
     smcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_slidewin_module);
 
     slcf->api = ngx_http_slidewin_api_handler;
@@ -238,6 +243,8 @@ ngx_http_slidewin_api_handler(ngx_http_request_t *r)
     ngx_http_slidewin_api_path_t         path;
     const ngx_http_slidewin_api_page_t  *page;
 
+    static ngx_str_t  zones = ngx_string("zones");
+
     rc = ngx_http_discard_request_body(r);
     if (rc != NGX_OK) {
         return rc;
@@ -263,7 +270,7 @@ ngx_http_slidewin_api_handler(ngx_http_request_t *r)
     name = ngx_http_slidewin_api_segment(&path);
 
     if (path.rest.data) {
-        if (ngx_strncmp(name.data, "zones", 5) != 0 || name.len != 5) {
+        if (!ngx_http_slidewin_str_eq(&name, &zones)) {
             return ngx_http_slidewin_api_not_found(r, "there is no such page");
         }
 
@@ -312,6 +319,7 @@ ngx_http_slidewin_api_is_here(ngx_http_request_t *r)
     if (ngx_http_slidewin_is_forwarded(r)
         || ngx_http_slidewin_api_header(r, "x-real-ip")
         || r->connection->proxy_protocol
+        || ngx_http_slidewin_api_is_replaced(r)
         || !ngx_http_slidewin_api_is_own_name(r))
     {
         return 0;
@@ -342,6 +350,33 @@ ngx_http_slidewin_api_is_here(ngx_http_request_t *r)
     default:
         return 0;
     }
+}
+
+
+/*
+ * The realip module has put an address of a header field in place of that of
+ * the connection: a client may have written the field.
+ */
+
+static ngx_uint_t
+ngx_http_slidewin_api_is_replaced(ngx_http_request_t *r)
+{
+    ngx_str_t                  *addr;
+    ngx_http_variable_value_t  *vv;
+
+    static ngx_str_t  name = ngx_string("realip_remote_addr");
+
+    vv = ngx_http_get_variable(r, &name,
+                               ngx_hash_key(name.data, name.len));
+
+    if (vv == NULL || vv->not_found) {
+        return 0;
+    }
+
+    addr = &r->connection->addr_text;
+
+    return vv->len != addr->len
+           || ngx_memcmp(vv->data, addr->data, addr->len) != 0;
 }
 
 
@@ -651,8 +686,10 @@ ngx_http_slidewin_api_is_foreign(ngx_http_request_t *r)
         return 0;
     }
 
+    /* HTTP/3 may have none; a browser that speaks it tells the site */
+
     if (r->headers_in.host == NULL) {
-        return 1;
+        return site == NULL;
     }
 
     host = &r->headers_in.host->value;

@@ -197,10 +197,10 @@ ngx_http_slidewin_api_json_print_zone(ngx_buf_t *b,
     ngx_http_slidewin_api_print(b,
         "\", \"on_error\": \"%s\", "
         "\"memory\": {\"size\": %uz, \"free\": %uz}, \"entries\": %ui, "
-        "\"evicted\": {\"idle\": %ui, \"live\": %ui}, \"bans\": 0, ",
+        "\"evicted\": {\"idle\": %uA, \"live\": %uA}, \"bans\": 0, ",
         ngx_http_slidewin_api_on_error[policy->on_error],
-        usage->size, usage->free, usage->entries, usage->evicted_idle,
-        usage->evicted_live);
+        usage->size, usage->free, usage->entries,
+        zone->counters.evicted_idle, zone->counters.evicted_live);
 
     ngx_http_slidewin_api_json_print_counts(b, &zone->counters);
 

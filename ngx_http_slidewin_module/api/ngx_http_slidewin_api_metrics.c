@@ -467,12 +467,12 @@ ngx_http_slidewin_metric(evictions)
 
     zone = &all->zones[i];
 
-    ngx_http_slidewin_api_print(b, "%s{zone=\"%V\",live=\"true\"} %ui\n"
-                                   "%s{zone=\"%V\",live=\"false\"} %ui\n",
+    ngx_http_slidewin_api_print(b, "%s{zone=\"%V\",live=\"true\"} %uA\n"
+                                   "%s{zone=\"%V\",live=\"false\"} %uA\n",
                                 name, &zone->policy->name,
-                                zone->usage.evicted_live,
+                                zone->counters.evicted_live,
                                 name, &zone->policy->name,
-                                zone->usage.evicted_idle);
+                                zone->counters.evicted_idle);
 }
 
 

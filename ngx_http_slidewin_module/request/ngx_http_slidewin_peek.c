@@ -81,6 +81,7 @@ ngx_http_slidewin_peek(ngx_http_slidewin_ctx_t *ctx)
         ctx->call.claims = ctx->peek->claims;
         ctx->call.n = ctx->peek->n;
         ctx->call.asked_at = ngx_http_slidewin_clock_us();
+        ctx->call.decided_at = 0;
 
         ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ctx->call.log, 0,
                        "slidewin peek: %s store, claims:%ui",

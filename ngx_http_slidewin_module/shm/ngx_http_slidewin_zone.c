@@ -222,8 +222,14 @@ ngx_http_slidewin_zone_usage(ngx_http_slidewin_zone_t *zone,
     }
 
     usage->entries = sh->entries;
-    usage->evicted_idle = sh->evicted_idle;
-    usage->evicted_live = sh->evicted;
+}
+
+
+void
+ngx_http_slidewin_zone_set_counters(ngx_http_slidewin_zone_t *zone,
+    ngx_http_slidewin_zone_counters_t *counters)
+{
+    zone->counters = counters;
 }
 
 

@@ -21,6 +21,7 @@
 #define _NGX_HTTP_SLIDEWIN_ZONE_H_INCLUDED_
 
 
+#include "ngx_http_slidewin_stats.h"
 #include "ngx_http_slidewin_zone_op.h"
 
 
@@ -57,9 +58,11 @@ typedef struct {
     size_t                          size;
     size_t                          free;
     ngx_uint_t                      entries;       /* nodes */
-    ngx_uint_t                      evicted_idle;  /* expired */
-    ngx_uint_t                      evicted_live;
 } ngx_http_slidewin_zone_usage_t;
+
+/* where this worker counts evictions */
+void ngx_http_slidewin_zone_set_counters(ngx_http_slidewin_zone_t *zone,
+    ngx_http_slidewin_zone_counters_t *counters);
 
 void ngx_http_slidewin_zone_usage(ngx_http_slidewin_zone_t *zone,
     ngx_http_slidewin_zone_usage_t *usage);

@@ -24,7 +24,7 @@ static ngx_http_slidewin_node_t *ngx_http_slidewin_zone_alloc_least_used(
     ngx_http_slidewin_zone_op_t *op, size_t size,
     ngx_http_slidewin_node_t *keep);
 static void ngx_http_slidewin_zone_alloc_evict(ngx_http_slidewin_zone_op_t *op,
-    ngx_http_slidewin_node_t *node);
+    ngx_http_slidewin_node_t *node, ngx_uint_t live);
 
 
 ngx_http_slidewin_node_t *
@@ -75,8 +75,7 @@ ngx_http_slidewin_zone_alloc_expire(ngx_http_slidewin_zone_op_t *op,
             return;
         }
 
-        op->sh->evicted_idle++;
-        ngx_http_slidewin_zone_alloc_evict(op, node);
+        ngx_http_slidewin_zone_alloc_evict(op, node, 0);
     }
 }
 
@@ -88,7 +87,7 @@ ngx_http_slidewin_zone_alloc(ngx_http_slidewin_zone_op_t *op, size_t size,
     ngx_uint_t evictions, ngx_http_slidewin_node_t *keep, int64_t now)
 {
     void                       *p;
-    ngx_uint_t                  evicted;
+    ngx_uint_t                  evicted, live;
     ngx_slab_pool_t            *shpool;
     ngx_http_slidewin_node_t   *node;
     ngx_http_slidewin_shctx_t  *sh;
@@ -115,10 +114,9 @@ ngx_http_slidewin_zone_alloc(ngx_http_slidewin_zone_op_t *op, size_t size,
 
         node = ngx_http_slidewin_zone_expiry_expired(op, now);
 
-        if (node && node != keep) {
-            sh->evicted_idle++;
+        live = (node == NULL || node == keep);
 
-        } else {
+        if (live) {
             node = ngx_http_slidewin_zone_alloc_least_used(op, size, keep);
 
             if (node == NULL) {
@@ -132,7 +130,7 @@ ngx_http_slidewin_zone_alloc(ngx_http_slidewin_zone_op_t *op, size_t size,
 #endif
         }
 
-        ngx_http_slidewin_zone_alloc_evict(op, node);
+        ngx_http_slidewin_zone_alloc_evict(op, node, live);
     }
 
     if ((p == NULL || sh->evicted != evicted)
@@ -175,12 +173,18 @@ ngx_http_slidewin_zone_alloc_least_used(ngx_http_slidewin_zone_op_t *op,
 
 static void
 ngx_http_slidewin_zone_alloc_evict(ngx_http_slidewin_zone_op_t *op,
-    ngx_http_slidewin_node_t *node)
+    ngx_http_slidewin_node_t *node, ngx_uint_t live)
 {
     ngx_http_slidewin_zone_t       *zone;
     ngx_http_slidewin_memo_copy_t  *copy;
 
     zone = op->zone;
+
+    if (zone->counters) {
+        ngx_http_slidewin_stats_count(live ? &zone->counters->evicted_live
+                                           : &zone->counters->evicted_idle,
+                                      1);
+    }
 
     if (zone->on_evict && ngx_http_slidewin_node_is_scheduled(node)) {
         copy = zone->on_evict(op, ngx_http_slidewin_node_memo(node),

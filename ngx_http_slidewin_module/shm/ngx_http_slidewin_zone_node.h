@@ -9,6 +9,7 @@
 #define _NGX_HTTP_SLIDEWIN_ZONE_NODE_H_INCLUDED_
 
 
+#include "ngx_http_slidewin_stats.h"
 #include "ngx_http_slidewin_zone_op.h"
 #include "sw_step.h"
 
@@ -121,7 +122,6 @@ struct ngx_http_slidewin_shctx_s {
     int64_t                         utc_offset;    /* UTC - clock, ms */
     ngx_uint_t                      entries;       /* nodes in trees */
     ngx_uint_t                      evicted;       /* before they expired */
-    ngx_uint_t                      evicted_idle;  /* after that */
     int64_t                         full_logged_at;
     int64_t                         invalidated[NGX_HTTP_SLIDEWIN_INVALIDATED];
                                                    /* us */
@@ -136,6 +136,9 @@ struct ngx_http_slidewin_zone_s {
     ngx_slab_pool_t                *shpool;
     ngx_str_t                       name;
     ngx_str_t                       key;
+
+    ngx_http_slidewin_zone_counters_t  *counters;  /* of this worker; NULL:
+                                                    * not counted */
 
     ngx_http_slidewin_on_evict_pt   on_evict;
     ngx_http_slidewin_evicted_pt    evicted;

@@ -91,6 +91,8 @@ typedef struct {
                                              [NGX_HTTP_SLIDEWIN_SOURCES];
     ngx_atomic_t                  utilization[NGX_HTTP_SLIDEWIN_UTIL_BUCKETS];
     ngx_atomic_t                  utilization_sum;
+    ngx_atomic_t                  evicted_idle;    /* nodes that expired */
+    ngx_atomic_t                  evicted_live;
 } ngx_http_slidewin_zone_counters_t;
 
 
@@ -220,7 +222,7 @@ ngx_http_slidewin_stats_utilization(
 
     /* 2^53 * UTIL_SCALE is below 2^63; more than all is rare, and no matter */
 
-    level = ngx_min(level, all + 1);
+    level = ngx_max(ngx_min(level, all + 1), 0);
 
     if (all <= 0) {
         return;

@@ -28,7 +28,6 @@ ngx_http_slidewin_top_add_zone(ngx_conf_t *cf, ngx_str_t *name,
         return NULL;
     }
 
-    top->name = *name;
     top->counters = (uint32_t) counters;
 
     p = ngx_pnalloc(cf->pool, sizeof("slidewin:top::") - 1 + name->len

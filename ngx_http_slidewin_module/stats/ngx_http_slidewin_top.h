@@ -17,7 +17,6 @@
 
 typedef struct {
     ngx_slab_pool_t              *shpool;
-    ngx_str_t                     name;      /* of the zone */
     uint32_t                      counters;
 } ngx_http_slidewin_top_t;
 

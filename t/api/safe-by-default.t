@@ -110,9 +110,19 @@ for my $name (sort keys %fields) {
        204, '... where it can reset');
 }
 
+# a field that a client may have written does not make it local
+
 for my $client (qw(127.0.0.1 127.255.255.254 ::1 ::ffff:127.0.0.1)) {
-    is(status('/slidewin/info', 'X-Client' => $client), 200,
-       "$client is this machine");
+    is(status('/slidewin/info', 'X-Client' => $client), 403,
+       "$client in a field is not this machine");
+    is(status('/any/info', 'X-Client' => $client), 200, '... but for any');
+}
+
+for my $client (qw(127.0.0.1 127.255.255.254)) {
+    my $url = "http://127.0.0.1:$port/slidewin/info";
+
+    is(`curl -s -o /dev/null -w '%{http_code}' --interface $client $url`, 200,
+       "$client is");
 }
 
 for my $host (qw(localhost LOCALHOST localhost:8080 127.0.0.1 192.0.2.1:80
