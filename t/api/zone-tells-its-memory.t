@@ -96,6 +96,18 @@ cmp_ok($total, '<=', 500, '... none twice');
 $nginx->client->statuses(map { "/roomy?k=$_" } 1 .. 100);
 is(zone('roomy')->{entries}, 100, '... and the entries are right');
 
+# another size is another memory, but the same statistics
+
+my $evicted = zone('full')->{evicted};
+
+$nginx->reload(
+    http => 'slidewin_zone $arg_k zone=full:128k rate=5r/40d store=local;',
+    server => 'location = /full { slidewin zone=full; empty_gif; }'
+              . SlidewinStats::location());
+is(zone('full')->{memory}{size}, 131072, 'a zone gets another size');
+is(zone('full')->{entries}, 0, '... and is empty');
+is_deeply(zone('full')->{evicted}, $evicted, '... its evictions stay counted');
+
 $nginx->stop(allow => qr/exited on signal 9|was locked by/);
 
 done_testing;
