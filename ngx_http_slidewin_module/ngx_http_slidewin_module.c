@@ -266,8 +266,7 @@ ngx_http_slidewin_init_counters(ngx_http_slidewin_main_conf_t *smcf)
         return;
     }
 
-    ngx_http_slidewin_record_requests = ngx_http_slidewin_stats_slot(
-                                            smcf->stats);
+    ngx_http_slidewin_record_init(ngx_http_slidewin_stats_slot(smcf->stats));
 
     policies = smcf->policies.elts;
 

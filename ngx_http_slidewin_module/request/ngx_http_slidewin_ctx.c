@@ -12,6 +12,9 @@
 static void ngx_http_slidewin_ctx_cleanup(void *data);
 
 
+void  (*ngx_http_slidewin_ctx_end)(ngx_http_slidewin_ctx_t *ctx);
+
+
 ngx_str_t  ngx_http_slidewin_statuses[] = {
     [NGX_HTTP_SLIDEWIN_UNDECIDED] = ngx_null_string,
     [NGX_HTTP_SLIDEWIN_BYPASSED] = ngx_string("BYPASSED"),
@@ -99,7 +102,7 @@ ngx_http_slidewin_ctx_cleanup(void *data)
     }
 
     if (!ctx->recorded) {
-        ctx->end(ctx);
+        ngx_http_slidewin_ctx_end(ctx);
     }
 }
 

@@ -83,10 +83,11 @@ struct ngx_http_slidewin_ctx_s {
     unsigned                       rejected:1; /* by an entry of this pass */
     unsigned                       no_wait:1;  /* delay= applies no more */
     unsigned                       recorded:1; /* in the statistics */
-
-    /* a hook of the handler: the request ends, and is not recorded yet */
-    void                         (*end)(ngx_http_slidewin_ctx_t *ctx);
 };
+
+
+/* a hook: a request ends that is not recorded yet */
+extern void  (*ngx_http_slidewin_ctx_end)(ngx_http_slidewin_ctx_t *ctx);
 
 
 /* the same after an internal redirect, which has cleared r->ctx */

@@ -11,7 +11,6 @@
 #include "ngx_http_slidewin_module.h"
 #include "ngx_http_slidewin_outcome.h"
 #include "ngx_http_slidewin_peek.h"
-#include "ngx_http_slidewin_record.h"
 #include "ngx_http_slidewin_report.h"
 #include "ngx_http_slidewin_request.h"
 
@@ -59,8 +58,6 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
         if (ctx == NULL) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
-
-        ctx->end = ngx_http_slidewin_record;
     }
 
     /*

@@ -16,7 +16,16 @@ static void ngx_http_slidewin_record_client(ngx_http_slidewin_ctx_t *ctx,
     ngx_atomic_uint_t n);
 
 
-ngx_http_slidewin_request_counters_t  *ngx_http_slidewin_record_requests;
+static ngx_http_slidewin_request_counters_t
+    *ngx_http_slidewin_record_requests;
+
+
+void
+ngx_http_slidewin_record_init(ngx_http_slidewin_request_counters_t *counters)
+{
+    ngx_http_slidewin_record_requests = counters;
+    ngx_http_slidewin_ctx_end = ngx_http_slidewin_record;
+}
 
 
 static ngx_inline void

@@ -13,10 +13,9 @@
 #include "ngx_http_slidewin_ctx.h"
 
 
-/* of this worker */
-extern ngx_http_slidewin_request_counters_t
-    *ngx_http_slidewin_record_requests;
-
+/* in a worker: where requests are counted, from now on */
+void ngx_http_slidewin_record_init(
+    ngx_http_slidewin_request_counters_t *counters);
 
 /* for a ctx that is not recorded; without a decision there is nothing to tell,
  * as for a client that left before it */
