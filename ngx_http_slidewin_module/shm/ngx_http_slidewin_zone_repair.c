@@ -121,7 +121,7 @@ ngx_http_slidewin_zone_repair_relist(ngx_http_slidewin_zone_op_t *op,
 }
 
 
-/* rebuilds the trees from the LRU list, without a node that was being removed */
+/* rebuilds the trees from the LRU list, without a node that was removed */
 
 static void
 ngx_http_slidewin_zone_repair_trees(ngx_http_slidewin_zone_op_t *op)
