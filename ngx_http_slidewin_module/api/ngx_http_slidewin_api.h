@@ -2,7 +2,8 @@
 /*
  * The operator's endpoint: what its files share.
  *
- *     api           the directive, access, routes
+ *     api           the directive, routes, the dashboard
+ *     api_access    who may ask, who may reset
  *     api_send      responses, in parts
  *     api_keys      one client: look at it, reset it
  *     api_json      zones, the most rejected clients, stores
