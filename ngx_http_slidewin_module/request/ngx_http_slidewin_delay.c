@@ -19,7 +19,7 @@
 
 
 static ngx_http_slidewin_entry_t *ngx_http_slidewin_delay_longest(
-    ngx_http_slidewin_ctx_t *ctx, int64_t now, int64_t *due);
+    ngx_http_slidewin_ctx_t *ctx, int64_t *now, int64_t *due);
 
 
 /*
@@ -77,9 +77,7 @@ ngx_http_slidewin_delay_start(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_waiter_t       *waiter;
     ngx_http_slidewin_delay_queue_t  *queue;
 
-    now = ngx_http_slidewin_clock_ms();
-
-    entry = ngx_http_slidewin_delay_longest(ctx, now, &due);
+    entry = ngx_http_slidewin_delay_longest(ctx, &now, &due);
 
     if (entry == NULL) {
         return NGX_DECLINED;
@@ -130,11 +128,11 @@ ngx_http_slidewin_delay_start(ngx_http_slidewin_ctx_t *ctx,
 
 /*
  * The rejecting entry with the longest wait; NULL if there is one whose delay=
- * is shorter than its wait.
+ * is shorter than its wait.  The clock is read when a wait must be known.
  */
 
 static ngx_http_slidewin_entry_t *
-ngx_http_slidewin_delay_longest(ngx_http_slidewin_ctx_t *ctx, int64_t now,
+ngx_http_slidewin_delay_longest(ngx_http_slidewin_ctx_t *ctx, int64_t *now,
     int64_t *due)
 {
     int64_t                     time, wait;
@@ -142,6 +140,7 @@ ngx_http_slidewin_delay_longest(ngx_http_slidewin_ctx_t *ctx, int64_t now,
     ngx_http_slidewin_entry_t  *entry, *longest;
 
     longest = NULL;
+    *now = 0;
     *due = 0;
 
     for (entry = *ctx->pass; entry; entry = entry->next) {
@@ -164,15 +163,19 @@ ngx_http_slidewin_delay_longest(ngx_http_slidewin_ctx_t *ctx, int64_t now,
             return NULL;
         }
 
+        if (*now == 0) {
+            *now = ngx_http_slidewin_clock_ms();
+        }
+
         if (entry->deadline == 0) {
-            entry->deadline = now + entry->limit->delay;
+            entry->deadline = *now + entry->limit->delay;
         }
 
         /* other requests may have been queued while this one asked */
 
         wait = ngx_http_slidewin_delay_queue_wait(ctx, entry);
         verdict->retry = ngx_max(verdict->retry, wait);
-        time = now + verdict->retry;
+        time = *now + verdict->retry;
 
         if (time > entry->deadline
                    + (entry->delayed ? NGX_HTTP_SLIDEWIN_DELAY_GRACE : 0))

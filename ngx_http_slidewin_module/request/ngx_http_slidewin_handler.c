@@ -21,7 +21,7 @@ static void ngx_http_slidewin_suspended_write(ngx_http_request_t *r);
 static void ngx_http_slidewin_resume(ngx_http_slidewin_call_t *call,
     ngx_int_t rc);
 static ngx_int_t ngx_http_slidewin_delay_request(ngx_http_request_t *r,
-    ngx_http_slidewin_ctx_t *ctx);
+    ngx_http_slidewin_ctx_t *ctx, ngx_http_slidewin_loc_conf_t *slcf);
 static void ngx_http_slidewin_delay_expired(ngx_event_t *ev);
 static void ngx_http_slidewin_run_phases(ngx_http_slidewin_ctx_t *ctx);
 static ngx_int_t ngx_http_slidewin_fail_pass(ngx_http_slidewin_ctx_t *ctx);
@@ -127,7 +127,7 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
             break;
         }
 
-        if (ngx_http_slidewin_delay_request(r, ctx) == NGX_OK) {
+        if (ngx_http_slidewin_delay_request(r, ctx, slcf) == NGX_OK) {
             return ngx_http_slidewin_suspend(r, ctx);
         }
 
@@ -209,7 +209,7 @@ ngx_http_slidewin_resume(ngx_http_slidewin_call_t *call, ngx_int_t rc)
 
 static ngx_int_t
 ngx_http_slidewin_delay_request(ngx_http_request_t *r,
-    ngx_http_slidewin_ctx_t *ctx)
+    ngx_http_slidewin_ctx_t *ctx, ngx_http_slidewin_loc_conf_t *slcf)
 {
     ngx_http_slidewin_entry_t  *entry;
 
@@ -229,9 +229,15 @@ ngx_http_slidewin_delay_request(ngx_http_request_t *r,
             ngx_http_slidewin_entry_refund(entry);
         }
 
-        if (entry->delayed && !ctx->delay_logged) {
-            ctx->delay_logged = 1;
+        if (!entry->delayed || ctx->delay_logged) {
+            continue;
+        }
 
+        ctx->delay_logged = 1;
+
+        if (ngx_http_slidewin_report_enabled(r, slcf,
+                                             NGX_HTTP_SLIDEWIN_DELAYED))
+        {
             ngx_http_slidewin_report(r, entry, NGX_HTTP_SLIDEWIN_DELAYED,
                                      ", wait: %Lms",
                                      entry->claim.verdict.retry);

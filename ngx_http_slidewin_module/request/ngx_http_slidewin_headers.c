@@ -6,6 +6,7 @@
 #include "ngx_http_slidewin_outcome.h"
 #include "ngx_http_slidewin_record.h"
 #include "ngx_http_slidewin_request.h"
+#include "sw_text.h"
 
 
 /* RFC 9651: an integer of a structured field has at most 15 digits */
@@ -23,12 +24,27 @@ static ngx_uint_t ngx_http_slidewin_header_shows(
     ngx_http_slidewin_entry_t *entry);
 static int64_t ngx_http_slidewin_header_integer(int64_t value);
 static ngx_int_t ngx_http_slidewin_header_number(ngx_http_request_t *r,
-    char *name, int64_t value);
+    ngx_str_t *name, int64_t value);
 static ngx_int_t ngx_http_slidewin_header_add(ngx_http_request_t *r,
-    char *name, ngx_str_t *value);
+    ngx_str_t *name, ngx_str_t *value);
 static ngx_table_elt_t *ngx_http_slidewin_header_clear(ngx_http_request_t *r,
-    char *name);
+    ngx_str_t *name);
 
+
+static ngx_str_t  ngx_http_slidewin_cache_control_name =
+    ngx_string("Cache-Control");
+static ngx_str_t  ngx_http_slidewin_retry_after_name =
+    ngx_string("Retry-After");
+static ngx_str_t  ngx_http_slidewin_ietf_policy_name =
+    ngx_string("RateLimit-Policy");
+static ngx_str_t  ngx_http_slidewin_ietf_limit_name =
+    ngx_string("RateLimit");
+static ngx_str_t  ngx_http_slidewin_legacy_limit_name =
+    ngx_string("X-RateLimit-Limit");
+static ngx_str_t  ngx_http_slidewin_legacy_remaining_name =
+    ngx_string("X-RateLimit-Remaining");
+static ngx_str_t  ngx_http_slidewin_legacy_reset_name =
+    ngx_string("X-RateLimit-Reset");
 
 static ngx_http_output_header_filter_pt  ngx_http_next_header_filter;
 
@@ -83,7 +99,9 @@ ngx_http_slidewin_header_fields(ngx_http_request_t *r,
     /* RFC 6585: a cache must not store a rejection */
 
     if (ctx->rejected
-        && ngx_http_slidewin_header_add(r, "Cache-Control", &no_store)
+        && ngx_http_slidewin_header_add(r,
+                                       &ngx_http_slidewin_cache_control_name,
+                                       &no_store)
            != NGX_OK)
     {
         return NGX_ERROR;
@@ -93,9 +111,12 @@ ngx_http_slidewin_header_fields(ngx_http_request_t *r,
         retry = ngx_http_slidewin_retry_after(ctx);
 
         if (retry == SW_NEVER) {
-            (void) ngx_http_slidewin_header_clear(r, "Retry-After");
+            (void) ngx_http_slidewin_header_clear(r,
+                                       &ngx_http_slidewin_retry_after_name);
 
-        } else if (ngx_http_slidewin_header_number(r, "Retry-After", retry)
+        } else if (ngx_http_slidewin_header_number(r,
+                                        &ngx_http_slidewin_retry_after_name,
+                                        retry)
                    != NGX_OK)
         {
             return NGX_ERROR;
@@ -188,13 +209,16 @@ ngx_http_slidewin_header_ietf(ngx_http_request_t *r,
         return NGX_OK;
     }
 
-    if (ngx_http_slidewin_header_add(r, "RateLimit-Policy", &policy)
+    if (ngx_http_slidewin_header_add(r, &ngx_http_slidewin_ietf_policy_name,
+                                     &policy)
         != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    return ngx_http_slidewin_header_add(r, "RateLimit", &limit);
+    return ngx_http_slidewin_header_add(r,
+                                        &ngx_http_slidewin_ietf_limit_name,
+                                        &limit);
 }
 
 
@@ -243,17 +267,21 @@ ngx_http_slidewin_header_legacy(ngx_http_request_t *r,
         reset += ngx_time();
     }
 
-    if (ngx_http_slidewin_header_number(r, "X-RateLimit-Limit",
-                                        decider->claim.rule.limit)
+    if (ngx_http_slidewin_header_number(r,
+                                    &ngx_http_slidewin_legacy_limit_name,
+                                    decider->claim.rule.limit)
         != NGX_OK
-        || ngx_http_slidewin_header_number(r, "X-RateLimit-Remaining",
-                                           verdict->remaining)
+        || ngx_http_slidewin_header_number(r,
+                                    &ngx_http_slidewin_legacy_remaining_name,
+                                    verdict->remaining)
            != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    return ngx_http_slidewin_header_number(r, "X-RateLimit-Reset", reset);
+    return ngx_http_slidewin_header_number(r,
+                                    &ngx_http_slidewin_legacy_reset_name,
+                                    reset);
 }
 
 
@@ -277,24 +305,26 @@ ngx_http_slidewin_header_integer(int64_t value)
 
 
 static ngx_int_t
-ngx_http_slidewin_header_number(ngx_http_request_t *r, char *name,
+ngx_http_slidewin_header_number(ngx_http_request_t *r, ngx_str_t *name,
     int64_t value)
 {
-    ngx_str_t  text;
+    char       *p;
+    ngx_str_t   text;
 
-    text.data = ngx_pnalloc(r->pool, NGX_INT64_LEN);
-    if (text.data == NULL) {
+    p = ngx_pnalloc(r->pool, SW_TEXT_NUMBER);
+    if (p == NULL) {
         return NGX_ERROR;
     }
 
-    text.len = ngx_sprintf(text.data, "%L", value) - text.data;
+    text.data = (u_char *) p;
+    text.len = sw_text_number(p, (uint64_t) ngx_max(value, 0)) - p;
 
     return ngx_http_slidewin_header_add(r, name, &text);
 }
 
 
 static ngx_int_t
-ngx_http_slidewin_header_add(ngx_http_request_t *r, char *name,
+ngx_http_slidewin_header_add(ngx_http_request_t *r, ngx_str_t *name,
     ngx_str_t *value)
 {
     ngx_table_elt_t  *h;
@@ -309,8 +339,7 @@ ngx_http_slidewin_header_add(ngx_http_request_t *r, char *name,
     }
 
     h->hash = 1;
-    h->key.len = ngx_strlen(name);
-    h->key.data = (u_char *) name;
+    h->key = *name;
     h->value = *value;
 
 #if (nginx_version >= 1023000)
@@ -328,23 +357,21 @@ ngx_http_slidewin_header_add(ngx_http_request_t *r, char *name,
  */
 
 static ngx_table_elt_t *
-ngx_http_slidewin_header_clear(ngx_http_request_t *r, char *name)
+ngx_http_slidewin_header_clear(ngx_http_request_t *r, ngx_str_t *name)
 {
-    size_t            len;
     ngx_uint_t        i;
     ngx_list_part_t  *part;
     ngx_table_elt_t  *h, *first;
 
     first = NULL;
-    len = ngx_strlen(name);
 
     for (part = &r->headers_out.headers.part; part; part = part->next) {
         h = part->elts;
 
         for (i = 0; i < part->nelts; i++) {
 
-            if (h[i].key.len != len
-                || ngx_strncasecmp(h[i].key.data, (u_char *) name, len) != 0)
+            if (h[i].key.len != name->len
+                || ngx_strncasecmp(h[i].key.data, name->data, name->len) != 0)
             {
                 continue;
             }

@@ -65,7 +65,9 @@ ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
         ctx->jitter = (uint32_t) (ngx_random() % (slcf->retry_jitter + 1));
     }
 
-    if (ctx->status > NGX_HTTP_SLIDEWIN_DELAYED) {
+    if (ctx->status > NGX_HTTP_SLIDEWIN_DELAYED
+        && ngx_http_slidewin_report_enabled(r, slcf, ctx->status))
+    {
         ngx_http_slidewin_outcome_log(r, ctx);
     }
 

@@ -150,13 +150,7 @@ ngx_http_slidewin_report(ngx_http_request_t *r,
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
     log = r->connection->log;
-    level = slcf->log_level + (status < NGX_HTTP_SLIDEWIN_REJECTED);
-
-    if (slcf->log_level == NGX_HTTP_SLIDEWIN_LOG_OFF
-        || log->log_level < level)
-    {
-        return;
-    }
+    level = ngx_http_slidewin_report_level(slcf, status);
 
     ngx_http_slidewin_report_excess(entry, &excess);
 

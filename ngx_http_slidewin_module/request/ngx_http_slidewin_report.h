@@ -17,10 +17,33 @@
 #include "ngx_http_slidewin_ctx.h"
 
 
-/* the line of the status; the formatted text is for after the client */
+/*
+ * The line of the status, if report_enabled(); the formatted text is for after
+ * the client.
+ */
 void ngx_http_slidewin_report(ngx_http_request_t *r,
     ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_status_e status,
     const char *fmt, ...);
+
+
+/* a line of less than a rejection is one level lower */
+
+static ngx_inline ngx_uint_t
+ngx_http_slidewin_report_level(ngx_http_slidewin_loc_conf_t *slcf,
+    ngx_http_slidewin_status_e status)
+{
+    return slcf->log_level + (status < NGX_HTTP_SLIDEWIN_REJECTED);
+}
+
+
+static ngx_inline ngx_uint_t
+ngx_http_slidewin_report_enabled(ngx_http_request_t *r,
+    ngx_http_slidewin_loc_conf_t *slcf, ngx_http_slidewin_status_e status)
+{
+    return slcf->log_level != NGX_HTTP_SLIDEWIN_LOG_OFF
+           && r->connection->log->log_level
+              >= ngx_http_slidewin_report_level(slcf, status);
+}
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_REPORT_H_INCLUDED_ */

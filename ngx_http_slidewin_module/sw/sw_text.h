@@ -1,6 +1,7 @@
 
 /*
- * Any bytes as text for others: JSON, labels of metrics, parts of a URI.
+ * Any bytes as text for others: JSON, labels of metrics, parts of a URI; and
+ * numbers.
  */
 
 
@@ -9,6 +10,7 @@
 
 
 #include <stddef.h>
+#include <stdint.h>
 
 
 /* the most bytes of output for one of input, in each of these forms */
@@ -32,6 +34,32 @@ size_t sw_text_uri(char *out, const void *data, size_t len);
 /* the reverse, in place or elsewhere; -1 if a "%" is not followed by two
  * hexadecimal digits */
 int sw_text_from_uri(void *out, const char *text, size_t len, size_t *out_len);
+
+/*
+ * The digits of a number, SW_TEXT_NUMBER at most; returns their end.  Every
+ * check has some: a format string takes ten times as many instructions.
+ */
+
+#define SW_TEXT_NUMBER  20
+
+static inline char *
+sw_text_number(char *out, uint64_t n)
+{
+    char  digits[SW_TEXT_NUMBER], *digit;
+
+    digit = digits;
+
+    do {
+        *digit++ = (char) ('0' + n % 10);
+        n /= 10;
+    } while (n);
+
+    do {
+        *out++ = *--digit;
+    } while (digit != digits);
+
+    return out;
+}
 
 
 #endif /* _SW_TEXT_H_INCLUDED_ */

@@ -4,6 +4,7 @@
  */
 
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "sw_text.h"
@@ -17,6 +18,7 @@ static void every_sequence(void);
 static void bad_sequences(void);
 static void special_characters(void);
 static void uris(void);
+static void numbers(void);
 
 static int json_is(const char *bytes, size_t len, const char *wanted);
 static int uri_is(const char *text, const char *bytes, size_t len);
@@ -31,6 +33,7 @@ main(void)
     bad_sequences();
     special_characters();
     uris();
+    numbers();
 
     return tap_done();
 }
@@ -196,6 +199,37 @@ uris(void)
            "the neighbours of a letter");
     tap_ok(sw_text_from_uri(out, "%\x11" "1", 3, &n) == -1,
            "a control character is no digit");
+}
+
+
+static void
+numbers(void)
+{
+    int       good, i, j;
+    char      out[SW_TEXT_NUMBER], wanted[SW_TEXT_NUMBER + 1];
+    size_t    len;
+    uint64_t  n;
+
+    good = 1;
+    n = 1;
+
+    for (i = 0; i < SW_TEXT_NUMBER; i++) {
+
+        for (j = -1; j <= 1; j++) {
+            len = (size_t) snprintf(wanted, sizeof(wanted), "%" PRIu64,
+                                    n + (uint64_t) j);
+
+            good = good
+                   && sw_text_number(out, n + (uint64_t) j) == out + len
+                   && memcmp(out, wanted, len) == 0;
+        }
+
+        n *= 10;
+    }
+
+    tap_ok(good && sw_text_number(out, UINT64_MAX) == out + SW_TEXT_NUMBER
+           && memcmp(out, "18446744073709551615", SW_TEXT_NUMBER) == 0,
+           "numbers of one to twenty digits");
 }
 
 

@@ -7,6 +7,7 @@
 #include "sw_key.h"
 #include "sw_proto.h"
 #include "sw_slot.h"
+#include "sw_text.h"
 
 
 /* a script, the keys and the numbers */
@@ -37,7 +38,6 @@ static void ngx_http_slidewin_redis_command_begin(
     ngx_http_slidewin_redis_command_t *cmd, ngx_uint_t argc);
 static u_char *ngx_http_slidewin_redis_command_length(u_char *p, u_char what,
     size_t n);
-static u_char *ngx_http_slidewin_redis_command_number(u_char *p, size_t n);
 static void ngx_http_slidewin_redis_command_arg(
     ngx_http_slidewin_redis_command_t *cmd, const void *arg, size_t len);
 static void ngx_http_slidewin_redis_command_arg_evalsha(
@@ -173,30 +173,10 @@ static u_char *
 ngx_http_slidewin_redis_command_length(u_char *p, u_char what, size_t n)
 {
     *p++ = what;
-    p = ngx_http_slidewin_redis_command_number(p, n);
+    p = (u_char *) sw_text_number((char *) p, n);
 
     *p++ = CR;
     *p++ = LF;
-
-    return p;
-}
-
-
-static u_char *
-ngx_http_slidewin_redis_command_number(u_char *p, size_t n)
-{
-    u_char  digits[NGX_SIZE_T_LEN], *digit;
-
-    digit = digits;
-
-    do {
-        *digit++ = (u_char) ('0' + n % 10);
-        n /= 10;
-    } while (n);
-
-    do {
-        *p++ = *--digit;
-    } while (digit != digits);
 
     return p;
 }
@@ -216,10 +196,10 @@ static void
 ngx_http_slidewin_redis_command_arg_count(
     ngx_http_slidewin_redis_command_t *cmd, ngx_uint_t n)
 {
-    u_char  text[NGX_SIZE_T_LEN];
+    char  text[SW_TEXT_NUMBER];
 
     ngx_http_slidewin_redis_command_arg(cmd, text,
-                  ngx_http_slidewin_redis_command_number(text, n) - text);
+                                        sw_text_number(text, n) - text);
 }
 
 
