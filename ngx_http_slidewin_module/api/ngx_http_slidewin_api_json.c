@@ -267,7 +267,7 @@ ngx_http_slidewin_api_json_print_counts(ngx_buf_t *b,
     ngx_http_slidewin_api_print(b, "}, \"utilization\": ");
     ngx_http_slidewin_api_json_print_histogram(b, counters->utilization,
                                            ngx_http_slidewin_api_util_bounds,
-                                           NGX_HTTP_SLIDEWIN_UTIL_BUCKETS);
+                                           SW_UTILIZATION_BUCKETS);
 }
 
 
@@ -470,7 +470,7 @@ ngx_http_slidewin_api_json_print_store(ngx_buf_t *b,
     ngx_http_slidewin_api_print(b, ", \"latency_seconds\": ");
     ngx_http_slidewin_api_json_print_histogram(b, counters->latency,
                                         ngx_http_slidewin_api_latency_bounds,
-                                        NGX_HTTP_SLIDEWIN_LATENCY_BUCKETS);
+                                        SW_LATENCY_BUCKETS);
 
     ngx_http_slidewin_api_print(b,
         ", \"latency_sum\": %uA.%06uA, \"calls\": %uA, \"checks\": %uA, "

@@ -388,7 +388,7 @@ ngx_http_slidewin_metric(utilization)
     counters = &all->zones[i].counters;
     sum = 0;
 
-    for (k = 0; k < NGX_HTTP_SLIDEWIN_UTIL_BUCKETS; k++) {
+    for (k = 0; k < SW_UTILIZATION_BUCKETS; k++) {
         sum += counters->utilization[k];
 
         ngx_http_slidewin_api_print(b, "%s_bucket{zone=\"%V\",le=\"%V\"} "
@@ -401,9 +401,9 @@ ngx_http_slidewin_metric(utilization)
                                    "%s_count{zone=\"%V\"} %uA\n",
                                 name, zone,
                                 counters->utilization_sum
-                                / NGX_HTTP_SLIDEWIN_UTIL_SCALE,
+                                / SW_UTILIZATION_SCALE,
                                 counters->utilization_sum
-                                % NGX_HTTP_SLIDEWIN_UTIL_SCALE,
+                                % SW_UTILIZATION_SCALE,
                                 name, zone, sum);
 }
 
@@ -535,7 +535,7 @@ ngx_http_slidewin_metric(duration)
     store = &all->stores[i];
     sum = 0;
 
-    for (k = 0; k < NGX_HTTP_SLIDEWIN_LATENCY_BUCKETS; k++) {
+    for (k = 0; k < SW_LATENCY_BUCKETS; k++) {
         sum += store->counters.latency[k];
 
         ngx_http_slidewin_metric_print_store(b, name, "_bucket", store, "le",

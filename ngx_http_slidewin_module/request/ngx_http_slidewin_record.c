@@ -8,12 +8,14 @@
 #include "ngx_http_slidewin_shared_key.h"
 
 
+static void ngx_http_slidewin_record_entries(ngx_http_slidewin_ctx_t *ctx)
+    __attribute__((noinline));
 static void ngx_http_slidewin_record_bypassed(ngx_http_slidewin_ctx_t *ctx);
 static ngx_uint_t ngx_http_slidewin_record_has(
     ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_policy_t *policy);
-static void ngx_http_slidewin_record_client(ngx_http_slidewin_ctx_t *ctx,
-    ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_status_e status,
-    ngx_atomic_uint_t n);
+static void ngx_http_slidewin_record_sample(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_status_e status)
+    __attribute__((noinline));
 
 
 static ngx_http_slidewin_request_counters_t
@@ -29,35 +31,42 @@ ngx_http_slidewin_record_init(ngx_http_slidewin_request_counters_t *counters)
 
 
 static ngx_inline void
+ngx_http_slidewin_record_rejected(ngx_http_slidewin_entry_t *entry)
+{
+    if (entry->policy->top) {
+        ngx_http_slidewin_top_add(entry->policy->top, &entry->claim.key);
+    }
+}
+
+
+/* record_entry() makes its calls last: most requests save no registers */
+
+static ngx_inline void
 ngx_http_slidewin_record_entry(ngx_http_slidewin_ctx_t *ctx,
-    ngx_http_slidewin_entry_t *entry)
+    ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_status_e status)
 {
     ngx_atomic_uint_t                   n;
     ngx_http_slidewin_claim_t          *claim;
-    ngx_http_slidewin_status_e          status;
     ngx_http_slidewin_zone_counters_t  *counters;
 
     claim = &entry->claim;
     counters = entry->policy->counters;
-
-    status = (entry == ctx->decider) ? ctx->status
-                                     : ngx_http_slidewin_entry_status(entry);
 
     n = ngx_atomic_fetch_add(&counters->evaluations[status][entry->source], 1);
 
     /* the sources that have a verdict come first */
 
     if (entry->source < NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN) {
-        ngx_http_slidewin_stats_utilization(counters,
-                             sw_verdict_level(&claim->verdict, &claim->rule),
-                             sw_verdict_scale(&claim->verdict, &claim->rule)
-                             * claim->rule.limit);
+        ngx_http_slidewin_stats_utilization(counters, claim->verdict.level,
+                                            claim->verdict.scale
+                                            * claim->rule.limit);
     }
 
-    if (status == NGX_HTTP_SLIDEWIN_REJECTED
-        || n % NGX_HTTP_SLIDEWIN_SHARED_KEY_EVERY == 0)
-    {
-        ngx_http_slidewin_record_client(ctx, entry, status, n);
+    if (n % NGX_HTTP_SLIDEWIN_SHARED_KEY_EVERY == 0) {
+        ngx_http_slidewin_record_sample(ctx, entry, status);
+
+    } else if (status == NGX_HTTP_SLIDEWIN_REJECTED) {
+        ngx_http_slidewin_record_rejected(entry);
     }
 }
 
@@ -65,27 +74,58 @@ ngx_http_slidewin_record_entry(ngx_http_slidewin_ctx_t *ctx,
 void
 ngx_http_slidewin_record(ngx_http_slidewin_ctx_t *ctx)
 {
-    ngx_http_slidewin_entry_t  *entry;
+    ngx_http_slidewin_entry_t   *entry;
+    ngx_http_slidewin_status_e   status;
 
-    if (ctx->status == NGX_HTTP_SLIDEWIN_UNDECIDED) {
+    status = ctx->status;
+
+    if (status == NGX_HTTP_SLIDEWIN_UNDECIDED) {
         return;
     }
 
     ctx->recorded = 1;
 
+    ngx_http_slidewin_stats_count(
+                        &ngx_http_slidewin_record_requests->decisions[status],
+                        1);
+
+    entry = ctx->decider;
+
+    /* most requests have one policy, which is not bypassed */
+
+    if (entry && entry == ctx->entries && entry->next == NULL
+        && ctx->bypassed == NULL)
+    {
+        ngx_http_slidewin_record_entry(ctx, entry, status);
+        return;
+    }
+
+    ngx_http_slidewin_record_entries(ctx);
+}
+
+
+static void
+ngx_http_slidewin_record_entries(ngx_http_slidewin_ctx_t *ctx)
+{
+    ngx_http_slidewin_entry_t   *entry;
+    ngx_http_slidewin_status_e   status;
+
     for (entry = ctx->entries; entry; entry = entry->next) {
         if (entry->decided && !entry->superseded) {
-            ngx_http_slidewin_record_entry(ctx, entry);
+
+            /* a peek of a later pass may have changed it since */
+
+            status = (entry == ctx->decider)
+                         ? ctx->status
+                         : ngx_http_slidewin_entry_status(entry);
+
+            ngx_http_slidewin_record_entry(ctx, entry, status);
         }
     }
 
     if (ctx->bypassed) {
         ngx_http_slidewin_record_bypassed(ctx);
     }
-
-    ngx_http_slidewin_stats_count(
-                    &ngx_http_slidewin_record_requests->decisions[ctx->status],
-                    1);
 }
 
 
@@ -127,20 +167,13 @@ ngx_http_slidewin_record_has(ngx_http_slidewin_entry_t *entry,
 
 
 static void
-ngx_http_slidewin_record_client(ngx_http_slidewin_ctx_t *ctx,
-    ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_status_e status,
-    ngx_atomic_uint_t n)
+ngx_http_slidewin_record_sample(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_status_e status)
 {
-    ngx_http_slidewin_policy_t  *policy;
+    ngx_http_slidewin_shared_key_sample(ctx->request, entry->policy,
+                                        &entry->claim.key);
 
-    policy = entry->policy;
-
-    if (status == NGX_HTTP_SLIDEWIN_REJECTED && policy->top) {
-        ngx_http_slidewin_top_add(policy->top, &entry->claim.key);
-    }
-
-    if (n % NGX_HTTP_SLIDEWIN_SHARED_KEY_EVERY == 0) {
-        ngx_http_slidewin_shared_key_sample(ctx->request, policy,
-                                            &entry->claim.key);
+    if (status == NGX_HTTP_SLIDEWIN_REJECTED) {
+        ngx_http_slidewin_record_rejected(entry);
     }
 }

@@ -19,8 +19,18 @@
 /* of the samples: more than this */
 #define NGX_HTTP_SLIDEWIN_SHARED_KEY_PERCENT  90
 
+/* with more samples of other keys there can be no finding */
+#define NGX_HTTP_SLIDEWIN_SHARED_KEY_OTHERS                                   \
+    (NGX_HTTP_SLIDEWIN_SHARED_KEY_SAMPLES                                     \
+     * (100 - NGX_HTTP_SLIDEWIN_SHARED_KEY_PERCENT) / 100)
+
 /* between two lines on a zone */
 #define NGX_HTTP_SLIDEWIN_SHARED_KEY_PERIOD   3600      /* s */
+
+
+#define ngx_http_slidewin_is_field(field, name)                               \
+    ((field)->key.len == sizeof(name) - 1                                     \
+     && ngx_strncmp((field)->lowcase_key, name, sizeof(name) - 1) == 0)
 
 
 static ngx_uint_t ngx_http_slidewin_shared_key_is_proxy(ngx_http_request_t *r,
@@ -43,7 +53,7 @@ ngx_http_slidewin_shared_key_sample(ngx_http_request_t *r,
     ngx_http_slidewin_policy_t *policy, ngx_str_t *key)
 {
     uint32_t                         hash;
-    ngx_uint_t                       share;
+    ngx_uint_t                       share, others;
     ngx_http_slidewin_sampling_t    *s;
     ngx_http_slidewin_zone_facts_t  *facts;
 
@@ -57,9 +67,11 @@ ngx_http_slidewin_shared_key_sample(ngx_http_request_t *r,
         s->since = ngx_current_msec;
     }
 
-    s->samples++;
+    others = s->samples++ - s->hits;
 
-    if (ngx_http_slidewin_shared_key_is_proxy(r, key)) {
+    if (others <= NGX_HTTP_SLIDEWIN_SHARED_KEY_OTHERS
+        && ngx_http_slidewin_shared_key_is_proxy(r, key))
+    {
         hash = ngx_murmur_hash2(key->data, key->len);
 
         if (s->hits == 0) {
@@ -98,28 +110,18 @@ ngx_http_slidewin_shared_key_is_proxy(ngx_http_request_t *r, ngx_str_t *key)
 ngx_uint_t
 ngx_http_slidewin_is_forwarded(ngx_http_request_t *r)
 {
-    ngx_str_t        *name;
     ngx_uint_t        i;
     ngx_list_part_t  *part;
     ngx_table_elt_t  *h;
-
-    static ngx_str_t  names[] = {
-        ngx_string("x-forwarded-for"),
-        ngx_string("forwarded"),
-        ngx_null_string
-    };
 
     for (part = &r->headers_in.headers.part; part; part = part->next) {
         h = part->elts;
 
         for (i = 0; i < part->nelts; i++) {
-            for (name = names; name->len; name++) {
-                if (h[i].key.len == name->len
-                    && ngx_strncmp(h[i].lowcase_key, name->data, name->len)
-                       == 0)
-                {
-                    return 1;
-                }
+            if (ngx_http_slidewin_is_field(&h[i], "x-forwarded-for")
+                || ngx_http_slidewin_is_field(&h[i], "forwarded"))
+            {
+                return 1;
             }
         }
     }

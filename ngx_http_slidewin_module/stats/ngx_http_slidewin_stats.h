@@ -19,15 +19,13 @@
 #include <ngx_core.h>
 
 #include "ngx_http_slidewin_backend.h"
+#include "sw_bucket.h"
 
 
 /* a worker has the slot of its number, modulo this */
 #define NGX_HTTP_SLIDEWIN_STATS_SLOTS   32
 
 #define NGX_HTTP_SLIDEWIN_CACHE_LINE    64
-
-/* utilizations are in units of 1 / scale */
-#define NGX_HTTP_SLIDEWIN_UTIL_SCALE    1000
 
 
 /* of a request, or of one policy; in the order of gravity */
@@ -73,12 +71,6 @@ typedef enum {
 } ngx_http_slidewin_error_e;
 
 
-/* the last bucket of each histogram has no upper bound */
-
-#define NGX_HTTP_SLIDEWIN_UTIL_BUCKETS     6
-#define NGX_HTTP_SLIDEWIN_LATENCY_BUCKETS  17
-
-
 /* all below are arrays of ngx_atomic_t, to be added up as such */
 
 typedef struct {
@@ -89,7 +81,7 @@ typedef struct {
 typedef struct {
     ngx_atomic_t                  evaluations[NGX_HTTP_SLIDEWIN_STATUSES]
                                              [NGX_HTTP_SLIDEWIN_SOURCES];
-    ngx_atomic_t                  utilization[NGX_HTTP_SLIDEWIN_UTIL_BUCKETS];
+    ngx_atomic_t                  utilization[SW_UTILIZATION_BUCKETS];
     ngx_atomic_t                  utilization_sum;
     ngx_atomic_t                  evicted_idle;    /* nodes that expired */
     ngx_atomic_t                  evicted_live;
@@ -97,7 +89,7 @@ typedef struct {
 
 
 struct ngx_http_slidewin_store_counters_s {
-    ngx_atomic_t                  latency[NGX_HTTP_SLIDEWIN_LATENCY_BUCKETS];
+    ngx_atomic_t                  latency[SW_LATENCY_BUCKETS];
     ngx_atomic_t                  latency_sum;     /* us */
     ngx_atomic_t                  errors[NGX_HTTP_SLIDEWIN_ERRORS];
     ngx_atomic_t                  calls;           /* checks that were sent */
@@ -164,16 +156,6 @@ void ngx_http_slidewin_stats_sum(ngx_http_slidewin_stats_t *stats,
     void *counters, size_t size);
 
 
-static const int64_t  ngx_http_slidewin_util_bounds[] = {
-    250, 500, 750, 900, 1000
-};
-
-static const int64_t  ngx_http_slidewin_latency_bounds[] = {   /* us */
-    50, 100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000,
-    500000, 1000000, 2500000, 5000000
-};
-
-
 static ngx_inline void
 ngx_http_slidewin_stats_count(ngx_atomic_t *counter, ngx_atomic_int_t n)
 {
@@ -195,17 +177,10 @@ static ngx_inline void
 ngx_http_slidewin_stats_latency(ngx_http_slidewin_store_counters_t *counters,
     int64_t us)
 {
-    ngx_uint_t  i;
-
     us = ngx_max(us, 0);
 
-    for (i = 0; i < NGX_HTTP_SLIDEWIN_LATENCY_BUCKETS - 1; i++) {
-        if (us <= ngx_http_slidewin_latency_bounds[i]) {
-            break;
-        }
-    }
-
-    ngx_http_slidewin_stats_count(&counters->latency[i], 1);
+    ngx_http_slidewin_stats_count(&counters->latency[sw_latency_bucket(us)],
+                                  1);
     ngx_http_slidewin_stats_count(&counters->latency_sum,
                                   (ngx_atomic_int_t) us);
 }
@@ -217,29 +192,19 @@ static ngx_inline void
 ngx_http_slidewin_stats_utilization(
     ngx_http_slidewin_zone_counters_t *counters, int64_t level, int64_t all)
 {
-    int64_t     ratio;
-    ngx_uint_t  i;
-
-    /* 2^53 * UTIL_SCALE is below 2^63; more than all is rare, and no matter */
-
-    level = ngx_max(ngx_min(level, all + 1), 0);
+    int64_t  ratio;
 
     if (all <= 0) {
         return;
     }
 
-    /* rounded up: a ratio that is above a bound stays above it */
+    ratio = sw_utilization(level, all);
 
-    ratio = (level * NGX_HTTP_SLIDEWIN_UTIL_SCALE + all - 1) / all;
-
-    for (i = 0; i < NGX_HTTP_SLIDEWIN_UTIL_BUCKETS - 1; i++) {
-        if (ratio <= ngx_http_slidewin_util_bounds[i]) {
-            break;
-        }
-    }
-
-    ngx_http_slidewin_stats_count(&counters->utilization[i], 1);
-    ngx_http_slidewin_stats_count(&counters->utilization_sum, ratio);
+    ngx_http_slidewin_stats_count(
+                        &counters->utilization[sw_utilization_bucket(ratio)],
+                        1);
+    ngx_http_slidewin_stats_count(&counters->utilization_sum,
+                                  (ngx_atomic_int_t) ratio);
 }
 
 

@@ -105,7 +105,12 @@ sw_proto_read(const int64_t *numbers, const sw_rule_t *rule, int64_t now,
             return SW_ERROR;
         }
 
-        sw_window_check(&space.state, rule, now, cost, last);
+        if (taken->counted == request->times) {
+            sw_window_check_counted(&space.state, rule, now, last);
+
+        } else {
+            sw_window_check(&space.state, rule, now, cost, last);
+        }
 
         if (*sw_proto_newest(&space.state, rule) < units
             || (units && last->level > rule->limit * last->scale))
@@ -152,6 +157,17 @@ sw_proto_verdict(const int64_t *numbers, const sw_rule_t *rule,
 
     if (nth > taken->counted || nth == request->times) {
         *verdict = *last;
+        return;
+    }
+
+    /* all were counted, and the last one has the state at hand */
+
+    if (last->deferred) {
+        later = (request->times - nth) * request->cost;
+
+        *verdict = *last;
+        verdict->level -= later * verdict->scale;
+        verdict->pair.curr -= later;
         return;
     }
 

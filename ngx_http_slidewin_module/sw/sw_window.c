@@ -5,6 +5,8 @@
 
 static inline int sw_window_fits(const sw_state_t *state,
     const sw_rule_t *rule, int64_t now, int64_t cost);
+static inline void sw_window_defer(sw_state_t *state, const sw_rule_t *rule,
+    int64_t now, int64_t cost, sw_verdict_t *verdict);
 static void sw_window_add_second(sw_state_t *state, int64_t now,
     int64_t cost);
 static int64_t sw_window_remaining(const sw_state_t *state,
@@ -90,7 +92,50 @@ void
 sw_window_check_later(sw_state_t *state, const sw_rule_t *rule,
     int64_t now, int64_t cost, sw_verdict_t *verdict)
 {
-    if (rule->algorithm == SW_STRICT || rule->algorithm == SW_LOG) {
+    sw_window_defer(state, rule, now, cost, verdict);
+}
+
+
+void
+sw_window_check_counted(sw_state_t *state, const sw_rule_t *rule,
+    int64_t now, sw_verdict_t *verdict)
+{
+    int64_t  then;
+
+    then = sw_state_advance(state, rule, now);
+
+    sw_window_defer(state, rule, now, 0, verdict);
+
+    verdict->admitted = 1;
+    verdict->remaining = sw_window_remaining(state, rule, then);
+    verdict->stamp = then;
+}
+
+
+/* check_later, inlined; a state that was brought to the time may be ahead */
+
+static inline void
+sw_window_defer(sw_state_t *state, const sw_rule_t *rule, int64_t now,
+    int64_t cost, sw_verdict_t *verdict)
+{
+    sw_pair_t  *pair;
+
+    pair = &state->u.pair;
+
+    switch (rule->algorithm) {
+
+    case SW_COUNTER:
+        verdict->level = sw_counter_level(pair, rule->window,
+                                     sw_max(now, pair->index * rule->window));
+        verdict->scale = rule->window;
+        break;
+
+    case SW_FIXED:
+        verdict->level = pair->curr;
+        verdict->scale = 1;
+        break;
+
+    default:
         sw_window_check(state, rule, now, cost, verdict);
         return;
     }
@@ -98,7 +143,7 @@ sw_window_check_later(sw_state_t *state, const sw_rule_t *rule,
     verdict->deferred = 1;
     verdict->now = now;
     verdict->cost = cost;
-    verdict->pair = state->u.pair;
+    verdict->pair = *pair;
 }
 
 
@@ -145,7 +190,7 @@ sw_window_take(sw_state_t *state, const sw_rule_t *rule, int64_t now,
     verdict->admitted = sw_window_fits(state, rule, then, cost);
 
     if (!verdict->admitted) {
-        sw_window_check_later(state, rule, now, cost, verdict);
+        sw_window_defer(state, rule, now, cost, verdict);
         return 0;
     }
 
@@ -154,7 +199,7 @@ sw_window_take(sw_state_t *state, const sw_rule_t *rule, int64_t now,
     }
 
     sw_state_count(state, rule, then, cost);
-    sw_window_check_later(state, rule, now, 0, verdict);
+    sw_window_defer(state, rule, now, 0, verdict);
 
     verdict->stamp = then;
 

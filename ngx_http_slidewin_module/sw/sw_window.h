@@ -25,7 +25,8 @@ typedef struct {
     int64_t          scale;
     int64_t          stamp;        /* when it was counted, for give back */
 
-    int              deferred;     /* all but admitted and stamp */
+    int              deferred;     /* all but admitted, level, scale and
+                                    * stamp is left to sw_verdict_complete */
     int64_t          now;
     int64_t          cost;
     sw_pair_t        pair;
@@ -34,7 +35,8 @@ typedef struct {
 
 /*
  * The calls below need a state that matches the rule.  Each that is given the
- * time first brings the state to it: what left the window is dropped.
+ * time, but for check_later, first brings the state to it: what left the window
+ * is dropped.
  */
 
 int sw_window_admits(sw_state_t *state, const sw_rule_t *rule,
@@ -45,35 +47,17 @@ void sw_window_check(sw_state_t *state, const sw_rule_t *rule,
     int64_t now, int64_t cost, sw_verdict_t *verdict);
 
 /*
- * The same of a cost that sw_window_admits has decided.  If the verdict has
- * room for the state, what takes time is left to sw_verdict_complete, which is
- * called only if the verdict is read.
+ * The verdict on a cost that sw_window_admits has decided at that time.  If the
+ * verdict has room for the state, what takes time is left to
+ * sw_verdict_complete, which is called only if more than the level is read.
  */
 void sw_window_check_later(sw_state_t *state, const sw_rule_t *rule,
     int64_t now, int64_t cost, sw_verdict_t *verdict);
 void sw_verdict_complete(sw_verdict_t *verdict, const sw_rule_t *rule);
 
-/* the level and its scale, without completing the verdict */
-
-static inline int64_t
-sw_verdict_level(const sw_verdict_t *verdict, const sw_rule_t *rule)
-{
-    if (!verdict->deferred) {
-        return verdict->level;
-    }
-
-    return rule->algorithm == SW_COUNTER
-           ? sw_counter_level(&verdict->pair, rule->window, verdict->now)
-           : verdict->pair.curr;
-}
-
-
-static inline int64_t
-sw_verdict_scale(const sw_verdict_t *verdict, const sw_rule_t *rule)
-{
-    return verdict->deferred ? sw_rule_scale(rule) : verdict->scale;
-}
-
+/* check_later of a cost that is counted already; tells also what remains */
+void sw_window_check_counted(sw_state_t *state, const sw_rule_t *rule,
+    int64_t now, sw_verdict_t *verdict);
 
 /* the verdict on a client without a state */
 void sw_window_check_new(const sw_rule_t *rule, int64_t now,

@@ -16,7 +16,8 @@ my @zones = (
     [addr => '$remote_addr'], [binary => '$binary_remote_addr'],
     [client => '$slidewin_client'], [uri => '"$remote_addr$uri"'],
     [constant => 'everybody'], [none => '$remote_addr'],
-    [most => '$remote_addr'], [quiet => '$remote_addr'],
+    [most => '$remote_addr'], [nearly => '$remote_addr'],
+    [quiet => '$remote_addr'],
     [public => '$remote_addr'], [user => '$http_user'],
 );
 my $nginx = SlidewinNginx->start(
@@ -108,6 +109,15 @@ send_to('/most', 3 * $many, sub {
     $state = ($state * 1103515245 + 12345) % 2147483648;
     return $state / 2147483648 < 0.8 ? forwarded(@_) : ();
 });
+
+# 19 of 20, which is more than nine of ten
+send_to('/nearly', 3 * $many, sub {
+    $state = ($state * 1103515245 + 12345) % 2147483648;
+    return $state / 2147483648 < 0.95 ? forwarded(@_) : ();
+});
+cmp_ok(suspect('nearly')->{share} // 0, '>', 0.9,
+       'a key that has not all, but nearly all');
+cmp_ok(suspect('nearly')->{share} // 0, '<', 1, '... and how much of it');
 
 for my $zone (qw(constant none quiet public user most)) {
     is(suspect($zone), undef, "$zone: nothing is suspected");

@@ -32,6 +32,8 @@ my $nginx = SlidewinNginx->start(
                      } @stores),
     server => join('', map { "location = /$_ { slidewin zone=$_; empty_gif; }\n"
                        } @stores)
+              . 'location = /refunded { slidewin zone=unix count=500;
+                                        empty_gif; }'
               . SlidewinStats::location());
 
 sub state_of {
@@ -66,6 +68,14 @@ my $tcp = SlidewinStats::store($nginx, 'tcp');
 is("$tcp->{calls} $tcp->{checks}", '10 10', 'a check of each client');
 is($tcp->{latency_seconds}{'+Inf'}, 10, '... each has a latency');
 cmp_ok($tcp->{latency_sum}, '>', 0, '... and their sum');
+
+# what gives back asks for nothing
+$nginx->status("/refunded?k=$_") for 1 .. 3;
+is(SlidewinStats::becomes(sub {
+    SlidewinStats::store($nginx, 'unix')->{latency_seconds}{'+Inf'};
+}, 6), 6, 'refunds are calls that take time');
+my $unix = SlidewinStats::store($nginx, 'unix');
+is("$unix->{calls} $unix->{checks}", '3 3', '... and are no checks');
 
 $nginx->status('/late?k=a', 5);
 my $slow = SlidewinStats::store($nginx, 'late');

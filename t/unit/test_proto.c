@@ -41,6 +41,9 @@ static void huge(void);
 static void answer(answer_t *a, client_t *client, int64_t now, int64_t cost,
     int64_t times, int64_t prefetch, int count);
 static void answer_log(answer_t *a, const client_t *client);
+static int  untold;    /* verdicts that change when they are completed */
+
+
 static int proto_verdict_of(const int64_t *numbers, const sw_rule_t *rule,
     int64_t now, const sw_proto_request_t *asked, int64_t nth,
     sw_proto_taken_t *taken, sw_verdict_t *v);
@@ -68,6 +71,8 @@ main(void)
 
     limits();
     huge();
+
+    tap_ok(untold == 0, "the level of a verdict is told at once");
 
     return tap_done();
 }
@@ -654,16 +659,29 @@ proto_verdict_of(const int64_t *numbers, const sw_rule_t *rule,
     int64_t now, const sw_proto_request_t *asked, int64_t nth,
     sw_proto_taken_t *taken, sw_verdict_t *v)
 {
-    sw_verdict_t  last;
+    sw_verdict_t  last, told;
 
-    memset(&last, 0x5a, sizeof(last));
+    memset(&last, 0, sizeof(last));
 
     if (sw_proto_read(numbers, rule, now, asked, taken, &last) != SW_OK) {
         return SW_ERROR;
     }
 
     sw_proto_verdict(numbers, rule, now, asked, taken, &last, nth, v);
+
+    /* what is told at once is what the whole verdict says */
+
+    told = *v;
     sw_verdict_complete(v, rule);
+
+    if (told.admitted != v->admitted || told.level != v->level
+        || told.scale != v->scale || told.stamp != v->stamp)
+    {
+        tap_diag("at once %d %lld/%lld, later %d %lld/%lld", told.admitted,
+                 (long long) told.level, (long long) told.scale, v->admitted,
+                 (long long) v->level, (long long) v->scale);
+        untold++;
+    }
 
     return SW_OK;
 }

@@ -609,6 +609,10 @@ later_is_the_same(sw_algorithm_e algorithm)
     later.stamp = at_once.stamp;
     sw_window_check_later(client.state, &client.rule, now, cost, &later);
 
+    if (later.level != at_once.level || later.scale != at_once.scale) {
+        what = fail(&client, now, "the level is told later");
+    }
+
     /* what comes after the check does not change what it says */
 
     (void) client_take(&client, now + trace_step(&client.rule), 1, NULL);

@@ -63,7 +63,7 @@ typedef struct {
     unsigned                         redirected:1; /* or waited for slots */
     unsigned                         deadline_set:1;
     unsigned                         deadline_final:1; /* not set anew */
-    unsigned                         recorded:1; /* in the statistics */
+    unsigned                         sent_before:1;
     unsigned                         late:1;    /* given up after it was sent */
 } ngx_http_slidewin_redis_call_t;
 

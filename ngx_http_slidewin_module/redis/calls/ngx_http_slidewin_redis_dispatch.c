@@ -32,7 +32,7 @@ static ngx_int_t ngx_http_slidewin_redis_dispatch_send(
 static int64_t ngx_http_slidewin_redis_dispatch_node_time(
     ngx_http_slidewin_redis_node_t *node, ngx_http_slidewin_call_t *call,
     int64_t now);
-static void ngx_http_slidewin_redis_dispatch_sent(
+static ngx_uint_t ngx_http_slidewin_redis_dispatch_sent(
     ngx_http_slidewin_redis_call_t *rcall, int64_t now);
 static void ngx_http_slidewin_redis_dispatch_asking_replied(
     redisAsyncContext *context, void *reply, void *data);
@@ -155,12 +155,14 @@ ngx_http_slidewin_redis_dispatch_submit(ngx_http_slidewin_redis_call_t *rcall)
 static ngx_int_t
 ngx_http_slidewin_redis_dispatch_send(ngx_http_slidewin_redis_call_t *rcall)
 {
-    int64_t                          now, node_time;
-    ngx_str_t                        text;
-    ngx_queue_t                     *q;
-    ngx_http_slidewin_call_t        *call;
-    ngx_http_slidewin_redis_call_t  *member;
-    ngx_http_slidewin_redis_node_t  *node;
+    int64_t                              now, node_time;
+    ngx_str_t                            text;
+    ngx_uint_t                           checks;
+    ngx_queue_t                         *q;
+    ngx_http_slidewin_call_t            *call;
+    ngx_http_slidewin_redis_call_t      *member;
+    ngx_http_slidewin_redis_node_t      *node;
+    ngx_http_slidewin_store_counters_t  *counters;
 
     static const char  *asking[] = { "ASKING" };
 
@@ -199,11 +201,7 @@ ngx_http_slidewin_redis_dispatch_send(ngx_http_slidewin_redis_call_t *rcall)
                    &node->conn.endpoint->name, rcall->times);
 
     node->inflight++;
-    ngx_http_slidewin_redis_dispatch_sent(rcall, now);
-
-    if (!rcall->change) {
-        ngx_http_slidewin_stats_count(&rcall->redis->access.counters->calls, 1);
-    }
+    checks = ngx_http_slidewin_redis_dispatch_sent(rcall, now);
 
     rcall->redis->changes += rcall->change;
     rcall->changes = rcall->redis->changes;
@@ -214,7 +212,15 @@ ngx_http_slidewin_redis_dispatch_send(ngx_http_slidewin_redis_call_t *rcall)
     {
         member = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
 
-        ngx_http_slidewin_redis_dispatch_sent(member, now);
+        checks += ngx_http_slidewin_redis_dispatch_sent(member, now);
+    }
+
+    if (!rcall->change) {
+        counters = rcall->redis->access.counters;
+
+        ngx_http_slidewin_stats_count(&counters->calls, 1);
+        ngx_http_slidewin_stats_count(&counters->checks,
+                                      (ngx_atomic_int_t) checks);
     }
 
     /* the call was given up, and is sent once more for members it has */
@@ -255,28 +261,31 @@ ngx_http_slidewin_redis_dispatch_node_time(
 }
 
 
-/* a call that is sent once more, or elsewhere, has no more time than it had */
+/*
+ * A call that is sent once more, or elsewhere, has no more time than it had.
+ * Returns whether the call was not sent before: each request is counted once,
+ * also if a redirect or a missing script sends it again.
+ */
 
-static void
+static ngx_uint_t
 ngx_http_slidewin_redis_dispatch_sent(ngx_http_slidewin_redis_call_t *rcall,
     int64_t now)
 {
+    ngx_uint_t  first;
+
     rcall->sent = 1;
     rcall->sent_at = now;
     rcall->successes = rcall->node->successes;
-
-    /* each request once: a redirect or a missing script sends it again */
-
-    if (!rcall->recorded && !rcall->change) {
-        rcall->recorded = 1;
-        ngx_http_slidewin_stats_count(&rcall->redis->access.counters->checks,
-                                      1);
-    }
 
     if (!rcall->deadline_final) {
         rcall->deadline_final = 1;
         ngx_http_slidewin_redis_call_set_deadline(rcall, now);
     }
+
+    first = !rcall->sent_before;
+    rcall->sent_before = 1;
+
+    return first;
 }
 
 
