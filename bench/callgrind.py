@@ -14,6 +14,8 @@ TURNS = 10
 MARK = 'ngx_http_stub_status_handler'
 LIMIT_REQ = 'ngx_http_limit_req_handler'
 SLIDEWIN = 'ngx_http_slidewin_handler'
+RECORD = 'ngx_http_slidewin_record'
+APART = ('ngx_http_slidewin_top_add', 'ngx_http_slidewin_shared_key_sample')
 
 
 class Case(typing.NamedTuple):
@@ -76,11 +78,19 @@ def configuration(redis):
     return http, locations
 
 
+class Profile(typing.NamedTuple):
+    whole: int
+    handler: int
+    statistics: int
+
+
 def parse(lines, name):
-    """All instructions of a profile, and those of a handler with all that it
-    calls. Our handler sends a rejection itself, limit_req's leaves that to
-    nginx: it is no part of either."""
-    total = handler = 0
+    """All instructions of a profile, those of a handler with all that it
+    calls, and those of statistics. Our handler sends a rejection itself,
+    limit_req's leaves that to nginx: it is no part of either. The list of the
+    most rejected clients is no part of the statistics, nor are the samples
+    that look for a shared key."""
+    whole = handler = statistics = 0
     caller = called = ''
     at_call = False
 
@@ -95,9 +105,13 @@ def parse(lines, name):
         elif line[0].isdigit():
             cost = int(line.split()[1])
             if not at_call:
-                total += cost
+                whole += cost
             elif called == name:
                 handler += cost
+            elif called == RECORD:
+                statistics += cost
+            elif called in APART:
+                statistics -= cost
             elif (called == 'ngx_http_finalize_request'
                   and caller.startswith('ngx_http_slidewin_')):
                 handler -= cost
@@ -105,7 +119,9 @@ def parse(lines, name):
 
     if name and handler <= 0:
         raise SystemExit(f'callgrind has not seen {name}')
-    return total, handler
+    if name == SLIDEWIN and statistics <= 0:
+        raise SystemExit(f'callgrind has not seen {RECORD}')
+    return Profile(whole, handler, statistics)
 
 
 def run(bench, redis):
@@ -136,9 +152,12 @@ def run(bench, redis):
                 parts += 1
 
             with open(f'{profile}.{parts}', encoding='utf-8') as lines:
-                total, handler = parse(lines, case.handler)
+                found = parse(lines, case.handler)
             n = TURNS * len(batch)
-            rows.append({'case': case.name, 'round': 0, 'whole': total / n,
-                         'handler': handler / n if case.handler else None})
+            rows.append({
+                'case': case.name, 'round': 0, 'whole': found.whole / n,
+                'handler': found.handler / n if case.handler else None,
+                'statistics': (found.statistics / n
+                               if case.handler == SLIDEWIN else None)})
 
     return rows

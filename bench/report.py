@@ -59,10 +59,11 @@ def instructions(rows):
     found = {row['case']: row for row in rows}
     return table(
         ['**instructions of a request**', 'handler', 'all of it',
-         'added'],
+         'added', 'statistics'],
         [[case.title, number(found[case.name]['handler'], 0),
           number(found[case.name]['whole'], 0),
-          number(found[case.name]['whole'] - found[case.baseline]['whole'], 0)]
+          number(found[case.name]['whole'] - found[case.baseline]['whole'], 0),
+          number(found[case.name]['statistics'], 0)]
          for case in CASES if case.name in found])
 
 

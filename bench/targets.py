@@ -43,6 +43,11 @@ def targets(results):
         return ratios(results['instructions'], 'handler', {'case': case},
                       {'case': other})
 
+    def statistics():
+        figures = [row['statistics'] for row in results['instructions']
+                   if row['statistics'] is not None]
+        return [max(figures)] if figures else []
+
     def grown(key, store):
         return ratios(results['clients'], key,
                       {'store': store, 'clients': 1000000},
@@ -66,6 +71,8 @@ def targets(results):
                handler('local', 'limit_req'), 1.2),
         Target("shared memory, rejecting: instructions to limit_req's handler",
                handler('local reject', 'limit_req reject'), 1.2),
+        Target('statistics of a request, the most of all cases: instructions',
+               statistics(), 60),
 
         Target('Redis, 100,000 keys: worker CPU to no limiter',
                beside('cpu', 'keys', 'redis'), 1.35),

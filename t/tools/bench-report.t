@@ -66,8 +66,10 @@ my %results = (
         rows('hot-reject', 'redis', [990, 1990, 490], redis_calls => 0.001),
     ],
     instructions => [map { {
-        case => $_->[0], round => 0, handler => $_->[1], whole => $_->[2]
-    } } ['none', undef, 8000], ['limit_req', 800, 9000], ['local', 960, 9100]],
+        case => $_->[0], round => 0, handler => $_->[1], whole => $_->[2],
+        statistics => $_->[3]
+    } } ['none', undef, 8000], ['limit_req', 800, 9000],
+        ['local', 960, 9100, 51], ['redis', 3000, 15000, 61]],
     algorithms => [
         { algorithm => 'counter', bytes => 104, usec => [7, 9, 8] },
         { algorithm => 'log', bytes => 14408, usec => [10] },
@@ -102,6 +104,7 @@ verdict('shared memory, one hot key: throughput to no limiter',
         qr/^reached .* 0\.930 ≥ 0\.93 +0\.500 – 0\.950$/);
 verdict('shared memory, admitting: instructions',
         qr/^reached .* 1\.20 ≤ 1\.2$/);
+verdict('statistics of a request', qr/^missed .* 61\.00 ≤ 60$/);
 verdict('Redis, one hot key: throughput', qr/^missed .* 0\.800 ≥ 0\.85/);
 verdict('Redis, one hot key: Redis calls', qr/^reached .* 0\.050 ≤ 0\.1/);
 verdict('deny cache, one hot key: Redis calls', qr/^reached .* 0\.50 ≤ 1$/);
@@ -121,8 +124,10 @@ like($table, qr{^\| Redis alone, .*, 1,000,000 \| – \| 8\.0 \|}m,
      '... and so does Redis without the module');
 like($table, qr{^\| slidewin, Redis \| 0\.80 \|.*\| 1\.30 \| 5\.0 \| 0\.050}m,
      'a limiter has ratios');
-like($table, qr{^\| shared memory \| 960 \| 9,100 \| 1,100 \|$}m,
+like($table, qr{^\| shared memory \| 960 \| 9,100 \| 1,100 \| 51 \|$}m,
      'instructions');
+like($table, qr{^\| `limit_req` \| 800 \| 9,000 \| 1,000 \| – \|$}m,
+     '... of which statistics are ours alone');
 like($table, qr{^\| `counter` \| 104 \| 8\.0 \|$}m, 'an algorithm');
 unlike($table, qr/\bNone\b|lease/, 'what was not measured is not there');
 
@@ -165,17 +170,35 @@ calls=1 70
 fn=ngx_http_slidewin_claim
 50 21
 
+fn=ngx_http_slidewin_header_filter
+55 3
+cfn=ngx_http_slidewin_record
+calls=1 60
+56 25
+
+fn=ngx_http_slidewin_record
+60 8
+cfn=ngx_http_slidewin_top_add
+calls=1 80
+61 17
+
+fn=ngx_http_slidewin_top_add
+80 17
+
 fn=ngx_http_finalize_request
-70 125
+70 97
 """.splitlines(True)
 print(*callgrind.parse(profile, callgrind.SLIDEWIN))
-try:
-    callgrind.parse(profile, callgrind.LIMIT_REQ)
-except SystemExit as error:
-    print(error)
+for name, lines in ((callgrind.LIMIT_REQ, profile),
+                    (callgrind.SLIDEWIN, profile[:19])):
+    try:
+        callgrind.parse(lines, name)
+    except SystemExit as error:
+        print(error)
 END_OF_CODE
-171 41
+171 41 8
 callgrind has not seen ngx_http_limit_req_handler
+callgrind has not seen ngx_http_slidewin_record
 END_OF_TEXT
 
 # a command as MONITOR prints it
