@@ -125,7 +125,7 @@ ngx_http_slidewin_api_json_zones_next(ngx_http_slidewin_api_body_t *body,
             return NGX_AGAIN;
         }
 
-        zone = &all->zones[body->item];
+        zone = ngx_http_slidewin_api_snapshot_take(all, body->item);
 
         ngx_http_slidewin_api_print(b, "%s\"%V\": ", body->item ? ",\n" : "{",
                                     &zone->policy->name);

@@ -251,6 +251,10 @@ ngx_http_slidewin_api_metrics_next(ngx_http_slidewin_api_body_t *body,
                                             metric->name, metric->type);
             }
 
+            if (metric->of == NGX_HTTP_SLIDEWIN_METRIC_OF_ZONE) {
+                (void) ngx_http_slidewin_api_snapshot_take(all, body->item);
+            }
+
             metric->print(b, metric->name, all, body->item);
         }
 

@@ -47,7 +47,7 @@ const ngx_str_t  ngx_http_slidewin_api_errors[] = {
 };
 
 
-/* ngx_http_slidewin_util_bounds, ..._latency_bounds in seconds */
+/* sw_utilization_bounds as ratios, sw_latency_bounds in seconds */
 
 const ngx_str_t  ngx_http_slidewin_api_util_bounds[] = {
     ngx_string("0.25"), ngx_string("0.5"), ngx_string("0.75"),
@@ -174,7 +174,6 @@ ngx_http_slidewin_api_snapshot(ngx_http_slidewin_main_conf_t *smcf,
 {
     ngx_uint_t                           i;
     ngx_http_slidewin_store_t          **stores;
-    ngx_http_slidewin_policy_t         **policies;
     ngx_http_slidewin_snapshot_all_t    *all;
 
     all = ngx_pcalloc(pool, sizeof(ngx_http_slidewin_snapshot_all_t));
@@ -182,7 +181,10 @@ ngx_http_slidewin_api_snapshot(ngx_http_slidewin_main_conf_t *smcf,
         return NULL;
     }
 
-    all->zones = ngx_palloc(pool, smcf->policies.nelts
+    all->smcf = smcf;
+    all->nzones = smcf->policies.nelts;
+
+    all->zones = ngx_palloc(pool, all->nzones
                                   * sizeof(ngx_http_slidewin_zone_snapshot_t));
     all->stores = ngx_palloc(pool, smcf->stores.nelts
                                  * sizeof(ngx_http_slidewin_store_snapshot_t));
@@ -198,13 +200,6 @@ ngx_http_slidewin_api_snapshot(ngx_http_slidewin_main_conf_t *smcf,
                                     sizeof(all->requests));
     }
 
-    policies = smcf->policies.elts;
-
-    for (i = 0; i < smcf->policies.nelts; i++) {
-        ngx_http_slidewin_api_snapshot_zone(policies[i],
-                                            &all->zones[all->nzones++]);
-    }
-
     stores = smcf->stores.elts;
 
     for (i = 0; i < smcf->stores.nelts; i++) {
@@ -215,6 +210,24 @@ ngx_http_slidewin_api_snapshot(ngx_http_slidewin_main_conf_t *smcf,
     }
 
     return all;
+}
+
+
+ngx_http_slidewin_zone_snapshot_t *
+ngx_http_slidewin_api_snapshot_take(ngx_http_slidewin_snapshot_all_t *all,
+    ngx_uint_t i)
+{
+    ngx_http_slidewin_policy_t  **policies;
+
+    policies = all->smcf->policies.elts;
+
+    while (all->zones_taken <= i) {
+        ngx_http_slidewin_api_snapshot_zone(policies[all->zones_taken],
+                                            &all->zones[all->zones_taken]);
+        all->zones_taken++;
+    }
+
+    return &all->zones[i];
 }
 
 

@@ -1,7 +1,9 @@
 
 /*
- * The figures of one moment, copied from shared memory, so that what is
- * formatted from them agrees with itself and no lock is held meanwhile.
+ * Figures copied from shared memory, so that what is formatted from them agrees
+ * with itself and no lock is held meanwhile.  Those of a zone are of one
+ * moment, when it is looked at first: all zones at once would take longer than
+ * a turn of the event loop may.
  */
 
 
@@ -33,9 +35,11 @@ typedef struct {
 
 
 typedef struct {
+    ngx_http_slidewin_main_conf_t         *smcf;
     ngx_http_slidewin_request_counters_t   requests;
     ngx_http_slidewin_zone_snapshot_t     *zones;
     ngx_uint_t                             nzones;
+    ngx_uint_t                             zones_taken;
     ngx_http_slidewin_store_snapshot_t    *stores;
     ngx_uint_t                             nstores;
 } ngx_http_slidewin_snapshot_all_t;
@@ -48,9 +52,13 @@ void ngx_http_slidewin_api_stop(ngx_http_slidewin_main_conf_t *smcf);
 void ngx_http_slidewin_api_snapshot_zone(ngx_http_slidewin_policy_t *policy,
     ngx_http_slidewin_zone_snapshot_t *zone);
 
-/* NULL: no memory */
+/* of requests, stores, and so far of no zone; NULL: no memory */
 ngx_http_slidewin_snapshot_all_t *ngx_http_slidewin_api_snapshot(
     ngx_http_slidewin_main_conf_t *smcf, ngx_pool_t *pool);
+
+/* the zone of that number is looked at: after those before it */
+ngx_http_slidewin_zone_snapshot_t *ngx_http_slidewin_api_snapshot_take(
+    ngx_http_slidewin_snapshot_all_t *all, ngx_uint_t i);
 
 ngx_str_t *ngx_http_slidewin_api_store_name(ngx_http_slidewin_store_t *store);
 

@@ -11,6 +11,7 @@
 typedef struct {
     size_t                        size;      /* of the whole block */
     time_t                        since;
+    ngx_atomic_t                  used;      /* slots that were ever used */
 } ngx_http_slidewin_stats_head_t;
 
 
@@ -105,6 +106,7 @@ ngx_http_slidewin_stats_init(ngx_shm_zone_t *shm_zone, void *data)
     }
 
     stats->since = head->since;
+    stats->used = &head->used;
     stats->slots = (u_char *) head + NGX_HTTP_SLIDEWIN_CACHE_LINE;
     stats->facts = stats->slots
                    + NGX_HTTP_SLIDEWIN_STATS_SLOTS * stats->stride;
@@ -125,8 +127,15 @@ ngx_http_slidewin_stats_size(ngx_http_slidewin_stats_t *stats)
 void *
 ngx_http_slidewin_stats_slot(ngx_http_slidewin_stats_t *stats)
 {
-    return stats->slots
-           + ngx_worker % NGX_HTTP_SLIDEWIN_STATS_SLOTS * stats->stride;
+    ngx_atomic_uint_t  slot, used;
+
+    slot = ngx_worker % NGX_HTTP_SLIDEWIN_STATS_SLOTS;
+
+    do {
+        used = *stats->used;
+    } while (used <= slot && !ngx_atomic_cmp_set(stats->used, used, slot + 1));
+
+    return stats->slots + slot * stats->stride;
 }
 
 
@@ -135,14 +144,16 @@ ngx_http_slidewin_stats_sum(ngx_http_slidewin_stats_t *stats, void *counters,
     size_t size)
 {
     size_t                 i;
-    ngx_uint_t             slot;
+    ngx_uint_t             slot, used;
     ngx_atomic_t          *from;
     ngx_atomic_uint_t     *to;
 
     to = counters;
     ngx_memzero(to, size);
 
-    for (slot = 0; slot < NGX_HTTP_SLIDEWIN_STATS_SLOTS; slot++) {
+    used = *stats->used;
+
+    for (slot = 0; slot < used; slot++) {
         from = (ngx_atomic_t *) (stats->slots + slot * stats->stride);
 
         for (i = 0; i < size / sizeof(ngx_atomic_t); i++) {

@@ -140,6 +140,7 @@ struct ngx_http_slidewin_stats_s {
     size_t                        facts_size;
     u_char                       *slots;     /* in shared memory */
     void                         *facts;     /* the same, behind the slots */
+    ngx_atomic_t                 *used;      /* the same: slots to read */
     time_t                        since;     /* it was made */
 };
 

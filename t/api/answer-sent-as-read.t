@@ -22,6 +22,7 @@ my $nginx = SlidewinNginx->start(
         location /slow/ { slidewin_api; limit_rate 200k; }
         location /gzip/ { slidewin_api; gzip on; gzip_types *; }
         location /postponed/ { slidewin_api; postpone_output 1m; }
+        location = /last { slidewin zone=zone_number_$zones; empty_gif; }
         location /timeout/ { slidewin_api; send_timeout 1s; }
         location /ssi {
             ssi on;
@@ -145,6 +146,24 @@ ok(SlidewinNginx::until_true(sub { SlidewinNginx::fds($worker) <= $files },
 
 is(SlidewinApi::ask($nginx, 'GET', '/slidewin/zones')->{body}, $whole->{body},
    'nothing has changed');
+
+# a zone is looked at when its turn comes, and once for all its metrics: all
+# zones of all workers at once would hold up other requests
+
+my $reader = SlidewinApi->connect($nginx);
+$reader->write(SlidewinApi::text('GET', '/slidewin/metrics'));
+ok(SlidewinNginx::idle($worker), 'a client does not read its scrape');
+is(SlidewinNginx::tally($nginx->status('/last?k=a', 3)), '200 x3',
+   '... meanwhile its last zone is used');
+
+my $scrape = $reader->answer('GET')->{body};
+my $last = qr/zone="zone_number_$zones"/;
+
+like($scrape, qr/^slidewin_evaluations_total\{$last,outcome="passed",source="local"\} 3$/m,
+     'the scrape has what came since it began');
+$nginx->status('/last?k=a', 2);
+like($scrape, qr/^slidewin_utilization_ratio_count\{$last\} 3$/m,
+     '... the same in all metrics');
 
 $nginx->stop;
 done_testing();
