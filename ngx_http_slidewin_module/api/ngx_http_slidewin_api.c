@@ -47,6 +47,7 @@ static ngx_int_t ngx_http_slidewin_api_zone(ngx_http_request_t *r,
 static ngx_int_t ngx_http_slidewin_api_key(ngx_http_request_t *r,
     ngx_http_slidewin_policy_t *policy, ngx_http_slidewin_api_path_t *path,
     ngx_uint_t in_args);
+static ngx_uint_t ngx_http_slidewin_api_has_slashes(ngx_http_request_t *r);
 static ngx_int_t ngx_http_slidewin_api_not_allowed(ngx_http_request_t *r,
     const char *allow);
 static ngx_int_t ngx_http_slidewin_api_not_found(ngx_http_request_t *r,
@@ -517,6 +518,12 @@ ngx_http_slidewin_api_key(ngx_http_request_t *r,
         }
     }
 
+    if (!path->encoded && !in_args && ngx_http_slidewin_api_has_slashes(r)) {
+        return ngx_http_slidewin_api_send_error(r, NGX_HTTP_BAD_REQUEST,
+                                       "nginx makes one slash of several: here "
+                                       "a key with slashes needs keys?key=KEY");
+    }
+
     key = text;
 
     if (path->encoded || in_args) {
@@ -547,6 +554,55 @@ ngx_http_slidewin_api_key(ngx_http_request_t *r,
     }
 
     return ngx_http_slidewin_api_key_get(r, policy, &key, &rate);
+}
+
+
+/*
+ * Whether the client wrote slashes that nginx has merged in r->uri: they may
+ * have been part of a key.
+ */
+
+static ngx_uint_t
+ngx_http_slidewin_api_has_slashes(ngx_http_request_t *r)
+{
+    u_char                    *p, *last;
+    ngx_uint_t                 slash;
+    ngx_http_core_srv_conf_t  *cscf;
+
+    cscf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
+
+    if (!cscf->merge_slashes) {
+        return 0;
+    }
+
+    p = r->unparsed_uri.data;
+    last = p + r->unparsed_uri.len;
+    slash = 0;
+
+    while (p < last && *p != '?') {
+
+        if (*p == '/') {
+            p++;
+
+        } else if (last - p >= 3 && ngx_strncasecmp(p, (u_char *) "%2f", 3)
+                                    == 0)
+        {
+            p += 3;
+
+        } else {
+            p++;
+            slash = 0;
+            continue;
+        }
+
+        if (slash) {
+            return 1;
+        }
+
+        slash = 1;
+    }
+
+    return 0;
 }
 
 

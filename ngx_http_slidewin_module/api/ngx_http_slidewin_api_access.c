@@ -158,14 +158,20 @@ ngx_http_slidewin_api_is_foreign(ngx_http_request_t *r)
 }
 
 
+/* NULL: there is none; an empty value, which no browser sends, for several */
+
 static ngx_str_t *
 ngx_http_slidewin_api_header(ngx_http_request_t *r, const char *name)
 {
     size_t            len;
+    ngx_str_t        *value;
     ngx_uint_t        i;
     ngx_list_part_t  *part;
     ngx_table_elt_t  *h;
 
+    static ngx_str_t  several = ngx_string("");
+
+    value = NULL;
     len = ngx_strlen(name);
 
     for (part = &r->headers_in.headers.part; part; part = part->next) {
@@ -175,10 +181,14 @@ ngx_http_slidewin_api_header(ngx_http_request_t *r, const char *name)
             if (h[i].key.len == len
                 && ngx_strncmp(h[i].lowcase_key, name, len) == 0)
             {
-                return &h[i].value;
+                if (value) {
+                    return &several;
+                }
+
+                value = &h[i].value;
             }
         }
     }
 
-    return NULL;
+    return value;
 }

@@ -146,6 +146,22 @@ is(json('/rewritten/zones/one/keys/a%2Fb%252F')->{key}, 'a/b%2F',
    'a key of a rewrite is decoded once');
 is(json('/rewritten/zones/one/keys?key=a%2Fb%252F')->{key}, 'a/b%2F',
    '... in the arguments as well');
+for my $way ('//slidewin', '/%73lidewin', '/rewritten') {
+    is(json("$way/zones/one/keys/a")->{key}, 'a', "a key by $way")
+        if $way ne '//slidewin';
+
+    for my $key ('https://x', 'a/%2Fb', 'a%2f%2Fb') {
+        is(status("$way/zones/one/keys/$key"), 400,
+           "$way: slashes that nginx merges are not taken for one: $key");
+        is(ask('DELETE', "$way/zones/one/keys/$key")->{status}, 400,
+           '... and no other client is reset');
+    }
+
+    is(json("$way/zones/one/keys?key=https%3A%2F%2Fx")->{key}, 'https://x',
+       '... in the arguments they are whole');
+}
+is(json('/slidewin/zones/one/keys/https://x')->{key}, 'https://x',
+   'slashes that the client wrote behind the prefix are kept');
 is(status('/broken/x?to=/broken/info'), 200, 'a rewrite inside the location');
 is(status('/broken/x?to=/other//info'), 404, '... to a URI outside of it');
 is(status('/broken/x?to=/x'), 404, '... to a short one');

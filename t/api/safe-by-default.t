@@ -220,6 +220,17 @@ $client->write("DELETE /slidewin/zones/one/keys/a HTTP/1.0\r\n"
                . "Origin: http://localhost\r\n\r\n");
 is($client->answer('DELETE')->{status}, 403, 'an origin without a host');
 
+for my $twice ("Origin: http://localhost\r\nOrigin: http://evil.example",
+               "Origin: http://localhost\r\nOrigin: http://localhost",
+               "Sec-Fetch-Site: same-origin\r\nSec-Fetch-Site: cross-site")
+{
+    $client = SlidewinApi->connect($nginx);
+    $client->write("DELETE /slidewin/zones/one/keys/a HTTP/1.1\r\n"
+                   . "Host: localhost\r\n$twice\r\n\r\n");
+    is($client->answer('DELETE')->{status}, 403,
+       'more than one: ' . $twice =~ s/\r\n/, /r);
+}
+
 # what a browser must know
 
 my %all = (
