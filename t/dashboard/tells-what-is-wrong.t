@@ -140,6 +140,48 @@ unlike($browser->text($list), qr/\bnone\b[^.]*\. A variable/,
        '... but it was to blame for what it has not decided');
 
 
+# Its circuit breaker.
+
+my $client = 0;
+
+# asked PATTERN: whether the store comes to be so, while clients come
+sub asked {
+    my ($pattern) = @_;
+
+    return SlidewinNginx::until_true(sub {
+        $nginx->get('/none?k=' . ++$client);
+        return $browser->text($store) =~ $pattern;
+    }, 40 * SlidewinNginx::patience());
+}
+
+$redis->command('ACL', 'SETUSER', 'default', '-evalsha', '-eval');
+ok(asked(qr/^default\s+\S+\s+connected\s+breaker open$/m),
+   'Redis answers with errors: at the store stands that its breaker is open');
+ok($browser->reads(qr/^Problem\s*Redis default is not asked: its circuit breaker is open$/m, $list),
+   '... which is a problem');
+like($browser->text($list), qr/^127\S+ failed too often, .* Check that it runs /m,
+     '... with what to do about it');
+like($browser->text($list), qr/\d+ × error reply: Redis answers with errors\./,
+     '... and the kind of the errors');
+
+$redis->command('ACL', 'SETUSER', 'default', '+evalsha', '+eval');
+ok(asked(qr/breaker closed/), 'Redis is well again: the breaker is closed');
+ok(gone('circuit breaker'), '... which is no problem any more');
+
+
+# A cluster.
+
+$cluster->command('CLUSTER', 'DELSLOTSRANGE', 0, 9999);
+is(SlidewinNginx::tally($nginx->client->statuses(map { "/wide?k=$_" } 1 .. 20)), '200 x20',
+   'slots are asked for that no node has');
+ok($browser->reads(qr/^Problem\s*Redis spread has no node for 10,000 slots$/m, $list),
+   'a cluster lacks slots, which is a problem');
+like($browser->text($list), qr/Ask it: redis-cli --cluster check\./,
+     '... with what to do about it');
+$cluster->command('CLUSTER', 'ADDSLOTSRANGE', 0, 9999);
+ok(gone('has no node'), '... until it has all of them');
+
+
 # Zones.
 
 $nginx->client->statuses(map { "/tiny?k=$_" } 1 .. 600);
