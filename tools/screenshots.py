@@ -1,9 +1,10 @@
 """Pictures of the dashboard of the demo, while clients ask it.
 
-    screenshots.py PORT SECONDS DIRECTORY
+    screenshots.py PORT REDIS SECONDS DIRECTORY
 
 The clients come from addresses of the loopback, some more often than the limits
-allow. After SECONDS the sparklines are full.
+allow. After SECONDS the sparklines are full. For the last picture the Redis of
+the demo, at the socket REDIS, is shut down.
 """
 
 import os
@@ -26,6 +27,11 @@ CLIENTS = [(11, "/login", 1.3), (12, "/login", .7), (13, "/login", .3),
            *((i, "/login", .05) for i in range(30, 40))]
 
 SETTLED = "return document.getElementById('mode').textContent === 'live'"
+IN_TROUBLE = """
+    const found = document.getElementById('problems').textContent;
+    return found.includes('not connected')
+           && found.includes('counted on this machine alone')
+"""
 
 
 def client(port, byte, path, rate, ended):
@@ -64,6 +70,15 @@ def listens(port):
     sys.exit("the demo does not start")
 
 
+def shut_down(redis):
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(redis)
+        sock.sendall(b"SHUTDOWN NOSAVE\r\n")
+        answer = sock.recv(999)
+        if answer:
+            sys.exit(f"Redis does not shut down: {answer}")
+
+
 def take(browser, directory, name, size, scheme):
     browser.size(*size)
     browser.prefer("prefers-color-scheme", scheme)
@@ -77,7 +92,8 @@ def take(browser, directory, name, size, scheme):
 
 
 def main():
-    port, seconds, directory = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
+    port, seconds = int(sys.argv[1]), float(sys.argv[3])
+    redis, directory = sys.argv[2], sys.argv[4]
     ended = threading.Event()
 
     listens(port)
@@ -102,6 +118,11 @@ def main():
             browser.script("document.querySelector('tbody button').click()")
             until(browser, "return document.querySelector('.answer dd')")
             take(browser, directory, "dashboard-light.png", (1280, 900),
+                 "light")
+            browser.script("document.querySelector('.zone h3 button').click()")
+            shut_down(redis)
+            until(browser, IN_TROUBLE)
+            take(browser, directory, "dashboard-trouble.png", (1280, 680),
                  "light")
         finally:
             browser.driver.quit()

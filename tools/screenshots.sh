@@ -2,8 +2,9 @@
 #
 # ./build.sh screenshots [DIR]
 
-# screenshots DIRECTORY: of the dashboard of the demo, while clients ask it. The
-# dashboard shows the path of its Redis: one that is not of this machine alone.
+# screenshots DIRECTORY: of the dashboard of the demo, while clients ask it, and
+# of the same without its Redis. The dashboard shows the path of its Redis: one
+# that is not of this machine alone.
 screenshots() {
     local port pid dir rc=0
 
@@ -20,7 +21,7 @@ screenshots() {
     trap 'kill -TERM "$pid" 2>/dev/null || :; rm -rf "$dir"' EXIT
 
     /usr/bin/python3 -B "$ROOT/tools/screenshots.py" "$port" \
-        "${SCREENSHOT_SECONDS:-70}" "$1" || rc=$?
+        "$dir/redis.sock" "${SCREENSHOT_SECONDS:-70}" "$1" || rc=$?
 
     kill -TERM "$pid" 2>/dev/null || :
     wait "$pid" || :

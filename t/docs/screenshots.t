@@ -13,7 +13,7 @@ my $root = $ENV{SLIDEWIN_ROOT} // '.';
 my $taken = File::Temp->newdir;
 my %size = (
     'dashboard-dark.png' => '1280x680', 'dashboard-light.png' => '1280x900',
-    'dashboard-phone.png' => '720x1480',
+    'dashboard-phone.png' => '720x1480', 'dashboard-trouble.png' => '1280x680',
 );
 
 my $said = do {
@@ -38,5 +38,10 @@ for my $directory ($taken, "$root/docs/img") {
         unlike($picture, qr/\0{3}.(?:tEXt|iTXt|eXIf)/s, '... and nothing but the picture');
     }
 }
+
+my $pages = join '', map { SlidewinNginx::slurp($_) } glob "$root/docs/*.md";
+
+ok($pages =~ m{!\[[^]]+\]\(img/\Q$_\E\)}, "a page shows $_, and says what it is")
+    for map { basename($_) } glob "$root/docs/img/*.png";
 
 done_testing();
