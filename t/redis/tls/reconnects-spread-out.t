@@ -61,12 +61,13 @@ sub spread {
     return 1000 * ($at[int(0.9 * @at)] - $at[int(0.1 * @at)]);
 }
 
-# connections in Redis that have completed the handshake
+# connections in Redis that have completed the handshake; before it hears of
+# them, the server has sent their sessions, which workers that wait have read
 sub greeted {
     return SlidewinNginx::until_true(sub {
         $all == grep { / cmd=time / } split /^/,
                 $redis->command('CLIENT', 'LIST');
-    }, $patience);
+    }, $patience) && !grep { !SlidewinNginx::idle($_) } $nginx->workers;
 }
 
 ok(came($all), "$all connections") or BAIL_OUT("there are $seen{whole}");
