@@ -47,7 +47,7 @@ const ngx_str_t  ngx_http_slidewin_api_errors[] = {
 };
 
 
-/* sw_utilization_bounds as ratios, sw_latency_bounds in seconds */
+/* as sw_utilization_buckets has them; sw_latency_bounds in seconds */
 
 const ngx_str_t  ngx_http_slidewin_api_util_bounds[] = {
     ngx_string("0.25"), ngx_string("0.5"), ngx_string("0.75"),
