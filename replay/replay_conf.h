@@ -139,13 +139,15 @@ const replay_conf_zone_t *replay_conf_zone(const replay_conf_t *conf,
  * of the path as agrees, at least the name of the file, which may have been
  * rotated and compressed (access.log.2.gz, access.log-20240131).  If there is
  * no such access_log: the format that all of them have in common.  NULL if
- * that does not tell.
+ * that does not tell, or if the format is defined in another file.  Without
+ * any access_log it is the only log_format, or "combined" if there is none.
  */
 const replay_conf_format_t *replay_conf_log_format_of(
     const replay_conf_t *conf, const char *path);
 
 /*
- * Where a request is answered.  NULL if there is no server.
+ * Where a request is answered; never NULL.  If the file has no server, all
+ * requests are in one that has the limits of "http".
  *
  * The host may have a port, and letters of both cases.  A log does not tell at
  * which address a request came in: of the servers that would answer at the
@@ -162,8 +164,9 @@ const replay_conf_format_t *replay_conf_log_format_of(
  * that counts it in nginx as well; those that it is passed on to are left out.
  *
  * Where nginx answers before it looks at limits, a place has none: "return"
- * which no "if", "rewrite" or "break" stands before, internal locations, and
- * the redirect of "/name" to "/name/" for a location that passes requests on.
+ * (outside of "if", and if no "break", nor a "rewrite" with "last" or "break",
+ * stands before it), internal locations, and the redirect of "/name" to
+ * "/name/" for a location that passes requests on.
  */
 const replay_conf_place_t *replay_conf_place(const replay_conf_t *conf,
     replay_text_t host, replay_text_t uri);
