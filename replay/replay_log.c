@@ -434,8 +434,9 @@ static unsigned
 replay_log_places(replay_log_t *log, replay_record_t *record,
     uint32_t limits[REPLAY_CLAIMS_MAX])
 {
-    size_t                      i, j;
+    size_t                      i;
     unsigned                    n;
+    uint32_t                    number;
     replay_text_t               host, uri;
     const replay_conf_place_t  *place;
 
@@ -450,16 +451,18 @@ replay_log_places(replay_log_t *log, replay_record_t *record,
     place = replay_conf_place(log->conf, host, uri);
     n = 0;
 
-    for (i = 0; place && i < place->nlimits; i++) {
+    if (place == NULL) {
+        return 0;
+    }
 
-        for (j = 0; j < log->nuses; j++) {
+    record->prefix.prefix_v4 = place->prefix_v4;
+    record->prefix.prefix_v6 = place->prefix_v6;
 
-            if (log->uses[j].conf == &place->limits[i]
-                && n < REPLAY_CLAIMS_MAX)
-            {
-                limits[n++] = log->uses[j].limit;
-                break;
-            }
+    for (i = 0; i < place->nlimits; i++) {
+        number = log->places[place->limits[i].number];
+
+        if (number && n < REPLAY_CLAIMS_MAX) {
+            limits[n++] = number - 1;
         }
     }
 

@@ -20,14 +20,6 @@
 #define REPLAY_BAD_SHOWN  200
 
 
-/* a limit of a configuration, and where it is in limits */
-
-typedef struct {
-    const replay_conf_limit_t  *conf;
-    uint32_t                    limit;
-} replay_conf_use_t;
-
-
 typedef struct {
     replay_format_t        *format;
     replay_value_t          time;
@@ -43,8 +35,8 @@ typedef struct {
     const replay_conf_t    *conf;
     replay_value_t          host;
     replay_value_t          uri;
-    replay_conf_use_t      *uses;
-    size_t                  nuses;
+    uint32_t               *places;        /* in limits, and one, of those of
+                                            * the configuration; 0: none */
 
     replay_limits_t        *limits;
     replay_queue_t          queue;
