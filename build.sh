@@ -221,11 +221,12 @@ verb_test() {
     locked prepare_tests
     jobs_begin
 
+    locked replay_jobs
+
     if [ $# -gt 0 ]; then
         named_suites "$@"
     else
         locked flavours release asan test static
-        locked replay_jobs
         locked unit_build
         locked fuzz_build
         checks

@@ -84,6 +84,33 @@ replay_limits_decide(void *data, const replay_event_t *event,
 }
 
 
+void
+replay_limits_prefetch(const replay_limits_t *limits,
+    const replay_claim_t *claims, unsigned n)
+{
+    size_t           i;
+    uint32_t         client;
+    replay_group_t  *group;
+
+    for ( /* void */ ; n; n--, claims++) {
+        group = limits->limits[claims->limit].group;
+        client = claims->client;
+
+        __builtin_prefetch(replay_client(&group->clients, client), 1);
+
+        for (i = 0; i < group->n; i++) {
+            __builtin_prefetch(replay_chunks_get(&group->candidates[i].clients,
+                                                 client), 1);
+        }
+
+        for (i = 0; i < group->npeaks; i++) {
+            __builtin_prefetch(replay_chunks_get(&group->peaks[i].clients,
+                                                 client), 1);
+        }
+    }
+}
+
+
 /* candidates that are compared: each admits and rejects by itself */
 
 static void

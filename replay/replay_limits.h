@@ -72,6 +72,10 @@ void replay_group_window(replay_group_t *group, int64_t window);
 void replay_limits_decide(void *limits, const replay_event_t *event,
     const replay_claim_t *claims, replay_text_t path);
 
+/* has what that will read brought from memory */
+void replay_limits_prefetch(const replay_limits_t *limits,
+    const replay_claim_t *claims, unsigned n);
+
 replay_peaks_t *replay_group_peaks(const replay_group_t *group,
     int64_t window);
 

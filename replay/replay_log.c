@@ -14,6 +14,7 @@ typedef struct {
     replay_input_t    *input;
     uint32_t           number;
     int64_t            time;
+    uint16_t           status;
     replay_record_t   *record;
 } replay_source_t;
 
@@ -25,6 +26,8 @@ static const char *replay_log_compile(replay_log_t *log,
 static int replay_log_next(replay_log_t *log, replay_source_t *source);
 static const char *replay_log_parse(replay_log_t *log,
     replay_source_t *source, replay_text_t line);
+static int64_t replay_log_time_of(replay_log_t *log,
+    replay_record_t *record);
 static void replay_log_bad(replay_log_t *log, replay_source_t *source,
     replay_text_t line, const char *why);
 static void replay_log_request(replay_log_t *log, replay_source_t *source);
@@ -287,9 +290,7 @@ replay_log_parse(replay_log_t *log, replay_source_t *source,
         return why;
     }
 
-    text = replay_value_get(&log->time, record);
-
-    source->time = text.len ? replay_time_parse(text) : REPLAY_TIME_BAD;
+    source->time = replay_log_time_of(log, record);
 
     if (source->time == REPLAY_TIME_BAD || source->time < 0) {
         return "it has no time";
@@ -310,11 +311,38 @@ replay_log_parse(replay_log_t *log, replay_source_t *source,
         }
     }
 
-    if (log->status.n && replay_log_status(log, record) == 0) {
-        return "it has no status";
+    source->status = log->status.n ? replay_log_status(log, record) : 0;
+
+    return log->status.n && source->status == 0 ? "it has no status" : NULL;
+}
+
+
+/* many lines have the time of the one before */
+
+static int64_t
+replay_log_time_of(replay_log_t *log, replay_record_t *record)
+{
+    replay_text_t  text;
+
+    text = replay_value_get(&log->time, record);
+
+    if (text.len == 0) {
+        return REPLAY_TIME_BAD;
     }
 
-    return NULL;
+    if (text.len != log->last_time_len
+        || memcmp(text.data, log->last_time_text, text.len) != 0)
+    {
+        log->last_time = replay_time_parse(text);
+        log->last_time_len = 0;
+
+        if (text.len <= sizeof(log->last_time_text)) {
+            log->last_time_len = text.len;
+            memcpy(log->last_time_text, text.data, text.len);
+        }
+    }
+
+    return log->last_time;
 }
 
 
@@ -392,12 +420,11 @@ replay_log_request(replay_log_t *log, replay_source_t *source)
         }
     }
 
-    memset(&event, 0, sizeof(replay_event_t));
-
     event.time = source->time;
     event.file = source->number;
     event.line = source->input->lines;
-    event.status = log->status.n ? replay_log_status(log, record) : 0;
+    event.status = source->status;
+    event.nclaims = 0;
 
     for (i = 0; i < n; i++) {
 

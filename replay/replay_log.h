@@ -42,6 +42,10 @@ typedef struct {
     replay_queue_t          queue;
     replay_progress_t       progress;
 
+    int64_t                 last_time;     /* and the text that tells it */
+    size_t                  last_time_len;
+    char                    last_time_text[40];
+
     uint64_t                lines;
     uint64_t                bad_lines;
     uint64_t                left_out;      /* by a filter */

@@ -54,6 +54,8 @@ static void replay_add_candidates(replay_t *replay, replay_rate_t *rate);
 static void replay_check_rule(const sw_rule_t *rule, replay_text_t rate);
 static void replay_handle(void *data, const replay_event_t *event,
     const replay_claim_t *claims, replay_text_t path);
+static void replay_handle_ahead(void *data, const replay_event_t *event,
+    const replay_claim_t *claims, replay_text_t path);
 static void replay_find_rates(replay_t *replay);
 static void replay_recommend(replay_t *replay, replay_rate_t *rate);
 static void replay_reasons(replay_t *replay, const replay_step_t *step,
@@ -87,7 +89,8 @@ main(int argc, char **argv)
         replay_set_limits(replay);
     }
 
-    replay_queue_init(&replay->log.queue, replay_handle, replay);
+    replay_queue_init(&replay->log.queue, replay_handle, replay_handle_ahead,
+                      replay);
     replay_log_read(&replay->log, replay->inputs, replay->options.nfiles);
 
     if (replay->log.lines == 0) {
@@ -664,6 +667,18 @@ replay_handle(void *data, const replay_event_t *event,
     }
 
     replay_limits_decide(&replay->limits, event, claims, path);
+}
+
+
+static void
+replay_handle_ahead(void *data, const replay_event_t *event,
+    const replay_claim_t *claims, replay_text_t path)
+{
+    replay_t  *replay;
+
+    replay = data;
+
+    replay_limits_prefetch(&replay->limits, claims, event->nclaims);
 }
 
 

@@ -2,9 +2,15 @@
 #include "replay_queue.h"
 
 
+/* memory takes about as long as so many events */
+#define REPLAY_QUEUE_AHEAD  8
+
+
 static void replay_queue_move(replay_queue_t *queue, int64_t second);
 static void replay_bucket_empty(replay_queue_t *queue,
     replay_bucket_t *bucket);
+static void replay_bucket_hand_on(replay_queue_t *queue,
+    replay_bucket_t *bucket, uint32_t i, replay_event_pt handler);
 static int replay_bucket_compare(const void *one, const void *two,
     void *data);
 static void *replay_bucket_room(void *items, uint32_t *room, uint32_t need,
@@ -12,11 +18,13 @@ static void *replay_bucket_room(void *items, uint32_t *room, uint32_t need,
 
 
 void
-replay_queue_init(replay_queue_t *queue, replay_event_pt handler, void *data)
+replay_queue_init(replay_queue_t *queue, replay_event_pt handler,
+    replay_event_pt ahead, void *data)
 {
     memset(queue, 0, sizeof(replay_queue_t));
 
     queue->handler = handler;
+    queue->ahead = ahead;
     queue->data = data;
 }
 
@@ -159,9 +167,7 @@ replay_queue_flush(replay_queue_t *queue)
 static void
 replay_bucket_empty(replay_queue_t *queue, replay_bucket_t *bucket)
 {
-    uint32_t         i;
-    replay_text_t    path;
-    replay_event_t  *event;
+    uint32_t  i;
 
     if (bucket->unsorted) {
         bucket->order = replay_realloc(bucket->order,
@@ -175,20 +181,38 @@ replay_bucket_empty(replay_queue_t *queue, replay_bucket_t *bucket)
                 replay_bucket_compare, bucket);
     }
 
-    for (i = 0; i < bucket->nevents; i++) {
-        event = &bucket->events[bucket->unsorted ? bucket->order[i] : i];
+    for (i = 0; i < bucket->nevents + REPLAY_QUEUE_AHEAD; i++) {
 
-        path.data = bucket->paths + event->path;
-        path.len = event->path_len;
+        if (i < bucket->nevents) {
+            replay_bucket_hand_on(queue, bucket, i, queue->ahead);
+        }
 
-        queue->handler(queue->data, event, bucket->claims + event->claims,
-                       path);
+        if (i >= REPLAY_QUEUE_AHEAD) {
+            replay_bucket_hand_on(queue, bucket, i - REPLAY_QUEUE_AHEAD,
+                                  queue->handler);
+        }
     }
 
     bucket->nevents = 0;
     bucket->nclaims = 0;
     bucket->npaths = 0;
     bucket->unsorted = 0;
+}
+
+
+static void
+replay_bucket_hand_on(replay_queue_t *queue, replay_bucket_t *bucket,
+    uint32_t i, replay_event_pt handler)
+{
+    replay_text_t    path;
+    replay_event_t  *event;
+
+    event = &bucket->events[bucket->unsorted ? bucket->order[i] : i];
+
+    path.data = bucket->paths + event->path;
+    path.len = event->path_len;
+
+    handler(queue->data, event, bucket->claims + event->claims, path);
 }
 
 

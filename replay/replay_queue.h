@@ -66,12 +66,14 @@ typedef struct {
     int64_t           newest;              /* second */
     int               any;
     replay_event_pt   handler;
+    replay_event_pt   ahead;
     void             *data;
 } replay_queue_t;
 
 
+/* ahead is called for each event some events before the handler */
 void replay_queue_init(replay_queue_t *queue, replay_event_pt handler,
-    void *data);
+    replay_event_pt ahead, void *data);
 
 /* whether it is later than it may be */
 int replay_queue_is_late(const replay_queue_t *queue, int64_t time);

@@ -237,6 +237,7 @@ suite() {
     local work="$RUN/$flavour/${path//\//-}"
     local -x TEST_NGINX_RANDOMIZE=1 TEST_NGINX_BINARY PERL5LIB
     local -x SLIDEWIN_FLAVOUR=$flavour SLIDEWIN_ROOT=$ROOT
+    local -x SLIDEWIN_REPLAY=$BUILD/replay/release/slidewin-replay
 
     mkdir -p "$work/t" "$work/sanitizer"
     ln -s "$ROOT"/t/* "$work/t/"
@@ -253,6 +254,7 @@ suite() {
 
     if [ "$flavour" = asan ]; then
         limit=900
+        SLIDEWIN_REPLAY=$BUILD/replay/asan/slidewin-replay
         # commas, because Test::Nginx takes this apart to add the block's name
         local -x ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS
         ASAN_OPTIONS=detect_leaks=1,detect_odr_violation=0,print_legend=0
