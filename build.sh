@@ -18,6 +18,8 @@ LOG=$BUILD/log
 . "$ROOT/tools/fetch.sh"
 # shellcheck source=tools/flavour.sh
 . "$ROOT/tools/flavour.sh"
+# shellcheck source=tools/replay.sh
+. "$ROOT/tools/replay.sh"
 # shellcheck source=tools/jobs.sh
 . "$ROOT/tools/jobs.sh"
 # shellcheck source=tools/check.sh
@@ -39,7 +41,7 @@ usage: ./build.sh VERB
 
   run [--redis]     build, and serve a demo on port 8080 (PORT=) until Ctrl-C,
                     counting in shared memory, or in a Redis it starts
-  build             build nginx and the dynamic module
+  build             build nginx, the dynamic module and slidewin-replay
   test              build everything and run all the tests
   test NAME...      only the suites of a folder (redis/cluster), of one file, or
                     whose path contains a NAME
@@ -126,6 +128,7 @@ prepare_check() {
 build_release() {
     prepare_build
     flavour release
+    replay_build
 }
 
 verb_build() {
@@ -133,6 +136,7 @@ verb_build() {
     locked build_release
     say "nginx   $(flavour_nginx release)"
     say "module  $(flavour_module release)"
+    say "replay  $BUILD/slidewin-replay"
 }
 
 verb_env() {
@@ -221,6 +225,7 @@ verb_test() {
         named_suites "$@"
     else
         locked flavours release asan test static
+        locked replay_jobs
         locked unit_build
         locked fuzz_build
         checks
