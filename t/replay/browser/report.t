@@ -9,6 +9,7 @@ use utf8;
 use Encode ();
 use File::Temp ();
 use JSON::PP ();
+use List::Util ();
 use SlidewinBrowser;
 use SlidewinNginx;
 use Test::More;
@@ -18,6 +19,7 @@ my $tool = "$root/build/slidewin-replay";
 my $dir = File::Temp::tempdir('slidewin.XXXXXX', TMPDIR => 1, CLEANUP => 1);
 my $json = JSON::PP->new->utf8;
 
+my @log = ('--format', 'json', '--key', '.key', "$dir/access.log");
 my $evil = '</script><img src=x onerror=alert(1)>';
 my $first = 1_431_857_100;
 
@@ -65,7 +67,7 @@ sub write_log {
 sub replay {
     my (@options) = @_;
 
-    open my $pipe, '-|', $tool, '--format', 'json', '--key', '.key', @options, "$dir/access.log"
+    open my $pipe, '-|', $tool, @options, @log
         or die "slidewin-replay: $!";
     local $/;
     my $printed = <$pipe> // '';
@@ -167,6 +169,8 @@ is($report->{requests}, $lines, '... of all requests');
 cmp_ok($_->{rejected}, '>', 0, line_of($_) . ' rejects some') for @candidates;
 
 my $embedded = $browser->value('JSON.parse(document.getElementById("report").textContent)');
+my @series = map { delete $_->{series} } @{$embedded->{candidates}};
+delete $_->{series} for @candidates;
 is_deeply($embedded->{$_}, $report->{$_}, "the page has $_ of the JSON")
     for qw(lines requests clients key from to candidates peaks);
 
@@ -259,24 +263,26 @@ unlike(text('#at-text'), qr/5r\/m log/, '... it is not spoken of');
 $browser->press_keys('SPACE');
 is($browser->value($curves), 4, '... and on again, by a key');
 
-my $series = $candidates[0]{series};
-my ($most) = sort { $b <=> $a } @{$series->{rejected}};
 $browser->order(script => 'document.getElementById("at").focus()');
 $browser->press_keys('HOME');
 my %seen;
-for my $i (0 .. $#{$series->{requests}}) {
+for my $i (0 .. $#{$series[0]{requests}}) {
     my $said = text('#at-text');
-    my $at = moment($series->{start} + $i * $series->{step}) =~ s/\.\d+$//r;
-    my $is = join ', ', "$at UTC: " . counted($series->{requests}[$i], 'request'),
-                  map { grouped($_->{series}{rejected}[$i]) . ' rejected by ' . line_of($_) }
-                  @candidates;
+    my $at = moment($series[0]{start} + $i * $series[0]{step}) =~ s/\.\d+$//r;
+    my $is = join ', ', "$at UTC: " . counted($series[0]{requests}[$i], 'request'),
+                  map { grouped($series[$_]{rejected}[$i]) . ' rejected by '
+                        . line_of($candidates[$_]) } 0 .. 3;
 
     $seen{$said eq $is ? 'right' : "$said instead of $is"}++;
-    last if $i == 59;
     $browser->press_keys('ARROW_RIGHT');
 }
-is(join("\n", keys %seen), 'right', 'each time has the figures of the JSON');
-cmp_ok($most, '>', 0, '... and not only zeros');
+is(join("\n", keys %seen), 'right', 'each time has the figures of the series');
+
+for my $i (0 .. 3) {
+    is(List::Util::sum(@{$series[$i]{rejected}}), $candidates[$i]{rejected},
+       line_of($candidates[$i]) . ': they add up to what was rejected');
+    is(List::Util::sum(@{$series[$i]{requests}}), $lines, '... of all requests');
+}
 
 
 # What a client sent is text.
@@ -356,15 +362,31 @@ like(text('#times-text'), qr/^No request would have been rejected\. /, '... whic
 like(text('#worst'), qr/^No client would have been rejected\.$/m, '... of clients, too');
 is(join("\n", $browser->barriers), '', '... without barriers');
 
-look('nothing', '--rate', '5r/m', '--where', 'uri = /nowhere');
-is(text('#headline'), 'No request was replayed', 'a filter that nothing passes');
-is(join("\n", $browser->barriers), '', '... without barriers');
-
 look('many', '--rate', '1r/m,2r/m,3r/m', '--algorithm', 'all');
 is($browser->value($curves), 12, 'twelve candidates');
 is($browser->value('new Set(Array.from(document.querySelectorAll("#series-plot .curve"), (c) =>
                     getComputedStyle(c).stroke + getComputedStyle(c).strokeDasharray)).size'), 12,
    '... have lines that differ');
+is(join("\n", $browser->barriers), '', '... without barriers');
+
+@log = ('--format', 'combined', "$dir/combined.log");
+open my $file, '>', $log[-1] or die "combined.log: $!";
+for my $minute ((5) x 5, 'bad', 6) {
+    printf {$file} $minute eq 'bad' ? "$evil\a\n"
+        : qq(192.0.2.1 - - [17/May/2015:10:0%d:00 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n), $minute;
+}
+close $file or die "combined.log: $!";
+
+$report = look('seconds', '--rate', '5r/m', '--algorithm', 'log');
+is("@{$report->{candidates}[0]}{qw(rejected_at_least rejected_at_most)}", '0 1',
+   'times of whole seconds');
+like(text('#candidates tbody'), qr/^at least 0, at most 1$/m, '... bounds are shown');
+is(fact('From (UTC)'), '2015-05-17 10:05:00', '... and seconds');
+is(fact('Bad lines'), 1, 'a bad line');
+is($browser->text('#notes li:last-child'), "First bad line: $report->{first_bad}{file}:6: "
+   . "$report->{first_bad}{why}: $evil\\u0007", '... is shown as text');
+is(join("\n", map { s/^\s+|\s+$//gr } grep { !/^First bad line/ } $browser->texts('#notes li')),
+   join("\n", @{$report->{notes}}), '... below the notes');
 is(join("\n", $browser->barriers), '', '... without barriers');
 
 
