@@ -72,8 +72,9 @@ suites_of() {
     release) suites_below t fake-store ;;
     test) suites_below t/fake-store ;;
     # valgrind does not go with AddressSanitizer; the other folders test what is
-    # around the module, and api/ has the answers that dashboard/ asks for
-    asan) suites_below t valgrind tools docs contrib dashboard ;;
+    # around the module, and api/ has the answers that dashboard/ asks for, as
+    # the rest of replay/ has those of its page
+    asan) suites_below t valgrind tools docs contrib dashboard replay/browser ;;
     static) suites_below t/request/access-phase-order.t ;;
     *) die "no such flavour: $1 (release, test, asan or static)" ;;
     esac
