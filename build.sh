@@ -48,7 +48,7 @@ usage: ./build.sh VERB
   asan [NAME...]    the suites under AddressSanitizer and UBSan
   unit              the C tests of the parts that do not need nginx
   fuzz [SECONDS]    every fuzz target, 60 seconds each unless told
-  bench             speed beside what users would pick instead, in ten minutes
+  bench             speed beside what users would pick instead, in 20 minutes
   bench REVISION    what a check costs Redis, by the Lua scripts of a git
                     revision and by those here
   pictures [DIR]    redraw the pictures of the documentation, in docs/img or
@@ -66,6 +66,7 @@ environment:
   FLAVOUR           for `test NAME`: release, test, asan or static
   BENCH_ROUNDS, BENCH_SECONDS
                     for `bench`: rounds (7), length of a measurement (1)
+  BENCH_LINES       for `bench`: lines of the log to replay (10000000)
   SCREENSHOT_SECONDS
                     for `screenshots`: how long clients ask before (70)
   VERBOSE=1         show the output of suites that pass, too

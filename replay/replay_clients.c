@@ -25,11 +25,10 @@ replay_clients_init(replay_clients_t *clients)
 uint32_t
 replay_clients_find(replay_clients_t *clients, replay_text_t key)
 {
-    char                  *bytes;
     size_t                 i;
     uint32_t               hash;
-    uint16_t               len;
-    const char            *p;
+    replay_text_t          copy;
+    replay_client_t       *client;
     replay_client_slot_t  *slot;
 
     if (key.len > REPLAY_KEY_MAX) {
@@ -37,7 +36,6 @@ replay_clients_find(replay_clients_t *clients, replay_text_t key)
     }
 
     hash = replay_hash(key.data, key.len);
-    len = (uint16_t) key.len;
 
     for (i = hash & clients->mask; ; i = (i + 1) & clients->mask) {
         slot = &clients->slots[i];
@@ -50,10 +48,10 @@ replay_clients_find(replay_clients_t *clients, replay_text_t key)
             continue;
         }
 
-        p = replay_client(clients, slot->client - 1)->key;
+        client = replay_client(clients, slot->client - 1);
 
-        if (memcmp(p - sizeof(len), &len, sizeof(len)) == 0
-            && memcmp(p, key.data, len) == 0)
+        if (client->len == key.len
+            && memcmp(replay_client_bytes(client), key.data, key.len) == 0)
         {
             return slot->client - 1;
         }
@@ -63,11 +61,16 @@ replay_clients_find(replay_clients_t *clients, replay_text_t key)
         replay_fatal("more than %u clients", UINT32_MAX - 1);
     }
 
-    bytes = replay_pool_bytes(&clients->keys, sizeof(len) + len);
-    memcpy(bytes, &len, sizeof(len));
-    memcpy(bytes + sizeof(len), key.data, len);
+    client = replay_client(clients, clients->n);
+    client->len = (uint16_t) key.len;
 
-    replay_client(clients, clients->n)->key = bytes + sizeof(len);
+    if (key.len <= REPLAY_KEY_SHORT) {
+        memcpy(client->key.bytes, key.data, key.len);
+
+    } else {
+        copy = replay_pool_text(&clients->keys, key);
+        memcpy(client->key.pointer, &copy.data, sizeof(copy.data));
+    }
 
     slot->hash = hash;
     slot->client = ++clients->n;
@@ -79,20 +82,6 @@ replay_clients_find(replay_clients_t *clients, replay_text_t key)
     }
 
     return clients->n - 1;
-}
-
-
-replay_text_t
-replay_client_key(replay_clients_t *clients, uint32_t client)
-{
-    uint16_t       len;
-    replay_text_t  key;
-
-    key.data = replay_client(clients, client)->key;
-    memcpy(&len, key.data - sizeof(len), sizeof(len));
-    key.len = len;
-
-    return key;
 }
 
 

@@ -8,7 +8,7 @@
 
 
 #define REPLAY_INPUT_GZIP  (256 * 1024)        /* of compressed bytes */
-#define REPLAY_INPUT_SIZE  (REPLAY_LINE_MAX + 512 * 1024)
+#define REPLAY_INPUT_SIZE  (256 * 1024)        /* for lines */
 
 
 static int replay_input_find(replay_input_t *input, replay_text_t *line,
@@ -53,13 +53,23 @@ replay_input_open(replay_input_t *input, const char *name)
         replay_fatal("%s: no memory to read it", input->name);
     }
 
-    input->buf = replay_alloc(REPLAY_INPUT_SIZE);
+    input->room = REPLAY_INPUT_SIZE;
+    input->buf = replay_alloc(input->room);
+
+    if (!gzdirect(input->gz)) {
+        input->inflate = replay_inflate_start(input->gz);
+    }
 }
 
 
 void
 replay_input_close(replay_input_t *input)
 {
+    if (input->inflate) {
+        replay_inflate_stop(input->inflate);
+        input->inflate = NULL;
+    }
+
     (void) gzclose_r(input->gz);
     free(input->buf);
 
@@ -160,30 +170,49 @@ replay_input_fill(replay_input_t *input)
     input->start = 0;
     input->end = left;
 
-    n = gzread(input->gz, input->buf + left,
-               (unsigned) (REPLAY_INPUT_SIZE - left));
+    /* a line that long is seldom, and bounded */
+
+    if (left > input->room / 2) {
+        input->room *= 2;
+        input->buf = replay_realloc(input->buf, input->room);
+    }
+
+    if (input->inflate) {
+        n = (int) replay_inflate_read(input->inflate, input->buf + left,
+                                      input->room - left, &code);
+
+    } else {
+        n = gzread(input->gz, input->buf + left,
+                   (unsigned) (input->room - left));
+        (void) gzerror(input->gz, &code);
+    }
 
     if (n > 0) {
         input->end += (size_t) n;
-    }
-
-    why = gzerror(input->gz, &code);
-
-    if (n <= 0) {
-        input->last = 1;
-    }
-
-    if (code == Z_OK || code == Z_STREAM_END || n > 0) {
         return;
     }
 
     /* what was read until here is used */
 
-    if (code == Z_BUF_ERROR) {
-        why = "it is cut off";
+    input->last = 1;
 
-    } else if (code == Z_ERRNO) {
+    switch (code) {
+
+    case Z_OK:
+    case Z_STREAM_END:
+        return;
+
+    case Z_BUF_ERROR:
+        why = "it is cut off";
+        break;
+
+    case Z_ERRNO:
         why = strerror(errno);
+        break;
+
+    default:
+        why = "it is no gzip from there on";
+        break;
     }
 
     (void) snprintf(input->error, sizeof(input->error), "%s", why);
@@ -193,5 +222,6 @@ replay_input_fill(replay_input_t *input)
 int64_t
 replay_input_offset(const replay_input_t *input)
 {
-    return gzoffset(input->gz);
+    return input->inflate ? replay_inflate_offset(input->inflate)
+                          : gzoffset(input->gz);
 }

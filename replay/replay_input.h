@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <zlib.h>
 
-#include "replay.h"
+#include "replay_inflate.h"
 
 
 /* a longer line is a bad one, and is passed over */
@@ -19,15 +19,17 @@
 
 
 typedef struct {
-    const char      *name;
-    gzFile           gz;
-    char            *buf;
-    size_t           start;
-    size_t           end;
-    int              last;                 /* all has been read */
-    uint64_t         lines;
-    int64_t          size;                 /* of the file, -1 if unknown */
-    char             error[160];           /* what ended it early, or "" */
+    const char        *name;
+    gzFile             gz;
+    replay_inflate_t  *inflate;            /* if it is compressed */
+    char              *buf;
+    size_t             room;
+    size_t             start;
+    size_t             end;
+    int                last;               /* all has been read */
+    uint64_t           lines;
+    int64_t            size;               /* of the file, -1 if unknown */
+    char               error[160];         /* what ended it early, or "" */
 } replay_input_t;
 
 

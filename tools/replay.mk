@@ -10,15 +10,15 @@ OBJECTS = $(patsubst %.c,$(OUT)/%.o, \
 
 WARN    = -Wall -Wextra -Werror -Wno-unused-parameter -Wshadow \
           -Wstrict-prototypes -Wvla
-FLAGS   = -std=gnu11 -D_GNU_SOURCE -DREPLAY_VERSION='"$(VERSION)"' -O2 -g \
+FLAGS   = -std=gnu11 -D_GNU_SOURCE -DREPLAY_VERSION='"$(VERSION)"' -O2 -g -flto=auto \
           $(WARN) $(HARDEN) -I$(REPLAY) -I$(SRC) -I$(OUT) -MMD -MP $(SANITIZE)
 HARDEN  = -fstack-protector-strong
-LIBS    = -lpcre2-8 -lz
+LIBS    = -lpcre2-8 -lz -lpthread
 
 vpath %.c $(REPLAY) $(SRC)
 
 $(OUT)/slidewin-replay: $(OBJECTS)
-	$(CC) $(SANITIZE) -o $@ $^ $(LIBS)
+	$(CC) -O2 -flto=auto $(SANITIZE) -o $@ $^ $(LIBS)
 
 $(OUT)/%.o: %.c $(MAKEFILE_LIST)
 	$(CC) $(FLAGS) -c -o $@ $<
