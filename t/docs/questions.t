@@ -16,6 +16,7 @@ my @questions = (
     'what does a location with its own `slidewin` do',
     'which header mode for which client', 'do CORS preflights count',
     'do static assets count', 'which algorithm', 'what should I log',
+    'what limit should I set',
     'what should I alert on', 'how do I clear a client',
 );
 
