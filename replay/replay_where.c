@@ -7,6 +7,8 @@
 #include "replay_where.h"
 
 
+#define REPLAY_WHERE_SPACE  " \t\r\n"
+
 /* a bound for parentheses and "not" */
 #define REPLAY_WHERE_DEPTH  50
 
@@ -301,7 +303,6 @@ replay_where_operator(replay_where_parser_t *parser, replay_where_t *term,
         int              caseless;
     } operators[] = {
         { "=",   REPLAY_EQUAL,   0, 0 },
-        { "==",  REPLAY_EQUAL,   0, 0 },
         { "!=",  REPLAY_EQUAL,   1, 0 },
         { "^~",  REPLAY_PREFIX,  0, 0 },
         { "!^~", REPLAY_PREFIX,  1, 0 },
@@ -443,7 +444,7 @@ replay_where_take(replay_where_parser_t *parser, const char *ends)
 
     p = parser->p;
 
-    while (*p && *p != ' ' && *p != '\t' && *p != '\n'
+    while (*p && strchr(REPLAY_WHERE_SPACE, *p) == NULL
            && strchr(ends, *p) == NULL)
     {
         p++;
@@ -467,7 +468,8 @@ replay_where_word(replay_where_parser_t *parser, const char *word)
     len = strlen(word);
 
     if (strncmp(parser->p, word, len) != 0
-        || (parser->p[len] != ' ' && parser->p[len] != '('))
+        || (parser->p[len] != '('
+            && strspn(parser->p + len, REPLAY_WHERE_SPACE) == 0))
     {
         return 0;
     }
@@ -481,7 +483,7 @@ replay_where_word(replay_where_parser_t *parser, const char *word)
 static void
 replay_where_space(replay_where_parser_t *parser)
 {
-    parser->p += strspn(parser->p, " \t\n");
+    parser->p += strspn(parser->p, REPLAY_WHERE_SPACE);
 }
 
 
