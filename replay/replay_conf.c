@@ -61,6 +61,7 @@ typedef struct {
     replay_array_t               formats;
     replay_array_t               notes;      /* char * */
     replay_array_t               lines;      /* of all levels */
+    replay_array_t               limits;     /* of all places, pointers */
     replay_conf_internal_t      *internal;
     unsigned                     blocks;
 } replay_conf_parser_t;
@@ -302,6 +303,8 @@ replay_conf_make(replay_conf_parser_t *parser, const char **error)
 
     conf->zones = parser->zones.elts;
     conf->nzones = parser->zones.nelts;
+    conf->limits = parser->limits.elts;
+    conf->nlimits = parser->limits.nelts;
     conf->formats = parser->formats.elts;
     conf->nformats = parser->formats.nelts;
     conf->notes = parser->notes.elts;
@@ -946,9 +949,10 @@ static void
 replay_conf_merge_limits(replay_conf_parser_t *parser,
     replay_conf_level_t *level)
 {
-    size_t                      i, n;
-    replay_conf_limit_t        *limits;
-    replay_conf_limit_line_t  **line;
+    size_t                       i, n;
+    replay_conf_limit_t         *limits;
+    const replay_conf_limit_t  **limit;
+    replay_conf_limit_line_t   **line;
 
     n = level->limits.lines.nelts;
     line = level->limits.lines.elts;
@@ -961,6 +965,11 @@ replay_conf_merge_limits(replay_conf_parser_t *parser,
 
     for (i = 0; i < n; i++) {
         limits[i] = line[i]->limit;
+        limits[i].number = parser->limits.nelts;
+
+        limit = replay_array_push(parser->pool, &parser->limits,
+                                  sizeof(replay_conf_limit_t *));
+        *limit = &limits[i];
     }
 
     level->location->place.limits = limits;

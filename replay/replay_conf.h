@@ -70,6 +70,7 @@ typedef struct {
 /* slidewin */
 
 typedef struct {
+    size_t                      number;      /* of all limits of all places */
     size_t                      zone;        /* its place in zones */
     replay_text_t               cost;        /* "1" unless it is said */
     int64_t                     units;       /* -1: the cost has variables */
@@ -107,6 +108,8 @@ typedef struct replay_conf_internal_s  replay_conf_internal_t;
 typedef struct {
     replay_conf_zone_t         *zones;
     size_t                      nzones;
+    const replay_conf_limit_t **limits;      /* by their numbers */
+    size_t                      nlimits;
     replay_conf_format_t       *formats;     /* "combined" is the first */
     size_t                      nformats;
     const char                **notes;       /* what is left out, and where */
