@@ -173,14 +173,15 @@ close $file;
 
 my $root = SlidewinRedis::root();
 my $source = "$root/ngx_http_slidewin_module/sw";
-my $main = "$root/replay/replay_main.c";
+my @replay = map { glob "$root/replay/$_.c" }
+             qw(replay replay_pool replay_regex replay_location replay_server
+                replay_conf*);
 
 system('gcc', '-std=gnu11', '-O1', '-g', '-Wall', '-Wextra', '-Werror',
        '-fsanitize=address,undefined', '-fno-sanitize-recover=all',
        "-I$source", "-I$root/replay", '-o', "$dir/places",
-       "$root/t/lib/oracle/places.c", (glob "$source/sw_*.c"),
-       (grep { $_ ne $main } glob "$root/replay/*.c"),
-       '-lpcre2-8', '-lz', '-lm') == 0
+       "$root/t/lib/oracle/places.c", @replay, (glob "$source/sw_*.c"),
+       '-lpcre2-8') == 0
     or die "places.c cannot be compiled\n";
 
 my $nginx = SlidewinNginx->start(http_block => <<"END");
