@@ -26,7 +26,7 @@
 
 #define REPLAY_CONF_BLOCKS_MAX    64
 
-#define REPLAY_CONF_UNSET         -1
+#define REPLAY_CONF_UNSET         (-1)
 
 
 /* http, a server, or a location: what is said there */
@@ -659,7 +659,8 @@ replay_conf_cmd_rewrite(replay_conf_parser_t *parser,
     args = parser->reader.args.elts;
 
     if (parser->reader.args.nelts == 4
-        && (replay_text_is(args[3], "last") || replay_text_is(args[3], "break")))
+        && (replay_text_is(args[3], "last")
+            || replay_text_is(args[3], "break")))
     {
         return replay_conf_cmd_break(parser, level, context);
     }
