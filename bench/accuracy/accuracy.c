@@ -2,7 +2,8 @@
 /*
  * accuracy FIGURES [SEED [PART]]: how far each algorithm is from the exact log,
  * under traffic of all kinds.  Prints tables, and writes all figures with more
- * digits to the file.  PART makes an Nth of the requests, for a quick look.
+ * digits to the file.  PART makes an Nth of the requests, and none with large
+ * limits, for a quick look.
  *
  * Fails if a guarantee of docs/algorithms.md did not hold.
  */

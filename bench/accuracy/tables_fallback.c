@@ -13,7 +13,7 @@
 #define WINDOW    10000LL
 #define LIMIT     100
 #define MACHINES  4
-#define PHASES    20LL
+#define PHASES    10LL
 #define TICK      10               /* ms between two tries of a client */
 
 
