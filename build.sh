@@ -18,6 +18,8 @@ LOG=$BUILD/log
 . "$ROOT/tools/fetch.sh"
 # shellcheck source=tools/flavour.sh
 . "$ROOT/tools/flavour.sh"
+# shellcheck source=tools/replay.sh
+. "$ROOT/tools/replay.sh"
 # shellcheck source=tools/jobs.sh
 . "$ROOT/tools/jobs.sh"
 # shellcheck source=tools/check.sh
@@ -41,14 +43,14 @@ usage: ./build.sh VERB
 
   run [--redis]     build, and serve a demo on port 8080 (PORT=) until Ctrl-C,
                     counting in shared memory, or in a Redis it starts
-  build             build nginx and the dynamic module
+  build             build nginx, the dynamic module and slidewin-replay
   test              build everything and run all the tests
   test NAME...      only the suites of a folder (redis/cluster), of one file, or
                     whose path contains a NAME
   asan [NAME...]    the suites under AddressSanitizer and UBSan
   unit              the C tests of the parts that do not need nginx
   fuzz [SECONDS]    every fuzz target, 60 seconds each unless told
-  bench             speed beside what users would pick instead, in ten minutes
+  bench             speed beside what users would pick instead, in 20 minutes
   bench REVISION    what a check costs Redis, by the Lua scripts of a git
                     revision and by those here
   accuracy [DIR]    how far each algorithm is from the exact log, in a minute;
@@ -68,6 +70,7 @@ environment:
   FLAVOUR           for `test NAME`: release, test, asan or static
   BENCH_ROUNDS, BENCH_SECONDS
                     for `bench`: rounds (7), length of a measurement (1)
+  BENCH_LINES       for `bench`: lines of the log to replay (10000000)
   ACCURACY_SEED, ACCURACY_PART
                     for `accuracy`: other random requests (1), or a part of
                     them for a quick look: 20 is a twentieth (1)
@@ -133,6 +136,7 @@ prepare_check() {
 build_release() {
     prepare_build
     flavour release
+    replay_build
 }
 
 verb_build() {
@@ -140,6 +144,7 @@ verb_build() {
     locked build_release
     say "nginx   $(flavour_nginx release)"
     say "module  $(flavour_module release)"
+    say "replay  $BUILD/slidewin-replay"
 }
 
 verb_env() {
@@ -235,6 +240,8 @@ verb_test() {
     shift
     locked prepare_tests
     jobs_begin
+
+    locked replay_jobs
 
     if [ $# -gt 0 ]; then
         named_suites "$@"

@@ -104,11 +104,29 @@ def policies(rows):
           middle('calls', n, 3)] for n in POLICIES])
 
 
+def replayed(results):
+    """One log by each program, on one core."""
+    runs = results['runs']
+    return table(
+        [f'**a log of {results["lines"]:,} lines**', 'seconds',
+         'lines a second', 'MB a second', 'memory, MB'],
+        [[title, number(middle, 1), number(results['lines'] / middle, 0),
+          number(results['bytes'] / middle / 1e6, 0),
+          number(median(values(runs, 'memory', tool=tool)) / 1e6, 1)]
+         for tool, title in (
+             ('plain', '`slidewin-replay`'),
+             ('gzip', '`slidewin-replay`, compressed'),
+             ('zcat', '`zcat` alone, compressed'),
+             ('goaccess', '`goaccess`'))
+         if (middle := median(values(runs, 'seconds', tool=tool)))])
+
+
 def shape(results):
     machine = results['machine']
     return (f'{machine["cores"]} cores ({machine["cpu"]}), {machine["memory"]}'
             f' GB, Linux {machine["kernel"]}; nginx {machine["nginx"]}, Redis'
-            f' {machine["redis"]}, HAProxy {machine["haproxy"]}. wrk, one'
+            f' {machine["redis"]}, HAProxy {machine["haproxy"]}, GoAccess'
+            f' {machine["goaccess"]}. wrk, one'
             ' worker and Redis share the cores; 64 connections; medians of'
             f' {results["rounds"]} interleaved rounds of {results["seconds"]}'
             ' s. Throughput and worker CPU of a request are ratios to the same'
@@ -132,7 +150,7 @@ def markdown(results):
         shape(results), *limiters(results['limiters']),
         instructions(results['instructions']), algorithms(results),
         clients(results['clients']), policies(results['policies']),
-        single(results)])
+        single(results), '\n', replayed(results['replay'])])
 
 
 def verdicts(results):

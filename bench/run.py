@@ -16,6 +16,7 @@ import growth
 import latency
 import limiters
 import memory
+import replay
 import report
 from load import zipf
 from servers import Redis
@@ -24,15 +25,19 @@ from servers import Redis
 class Bench:
     """What is measured with, and for how long."""
 
-    def __init__(self, nginx, module, debian, peers, roundtrip, out):
+    def __init__(self, nginx, module, debian, peers, roundtrip, weblog,
+                 program, out):
         self.nginx = nginx
         self.module = module
         self.debian = debian
         self.peers = peers
         self.roundtrip = roundtrip
+        self.weblog = weblog
+        self.program = program
         self.work = out / 'work'
         self.seconds = int(os.environ.get('BENCH_SECONDS', 1))
         self.rounds = int(os.environ.get('BENCH_ROUNDS', 7))
+        self.lines = int(os.environ.get('BENCH_LINES', 10000000))
         self.started = time.monotonic()
 
     def say(self, text):
@@ -60,6 +65,7 @@ def machine(bench):
         'redis': first_line('redis-server', '-v').split()[2].partition('=')[2],
         'haproxy': first_line(bench.peers / 'haproxy/usr/sbin/haproxy',
                               '-v').split()[2],
+        'goaccess': first_line('goaccess', '--version').split()[2].strip('.'),
     }
 
 
@@ -78,6 +84,7 @@ def measure(bench):
         }
         results['limiters'], results['denied'] = limiters.run(bench)
     results['clients'], results['resident'] = growth.clients(bench)
+    results['replay'] = replay.run(bench)
     bench.say('done')
     return results
 
@@ -89,6 +96,8 @@ def main():
     parser.add_argument('--debian', required=True)
     parser.add_argument('--peers', required=True, type=pathlib.Path)
     parser.add_argument('--roundtrip', required=True)
+    parser.add_argument('--weblog', required=True)
+    parser.add_argument('--program', required=True)
     parser.add_argument('--out', required=True, type=pathlib.Path)
     arguments = parser.parse_args()
 

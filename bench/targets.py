@@ -53,6 +53,10 @@ def targets(results):
                       {'store': store, 'clients': 1000000},
                       {'store': store, 'clients': 1000})
 
+    def replayed(tool, other):
+        return ratios(results['replay']['runs'], 'seconds', {'tool': tool},
+                      {'tool': other})
+
     def bytes_of(algorithm):
         return values(results['algorithms'], 'bytes', algorithm=algorithm)
 
@@ -117,4 +121,17 @@ def targets(results):
                grown('redis_cpu', 'redis'), 1.15),
         Target('8 policies: Redis calls a request',
                values(results['policies'], 'calls', policies=8), 1),
+
+        Target('slidewin-replay, one core: million lines a second',
+               [results['replay']['lines'] / seconds / 1e6 for seconds in
+                values(results['replay']['runs'], 'seconds', tool='plain')],
+               1, True),
+        Target("slidewin-replay, compressed log: time to zcat's",
+               replayed('gzip', 'zcat'), 1.3),
+        Target("slidewin-replay: GoAccess' time to it",
+               replayed('goaccess', 'plain'), 10, True),
+        Target('slidewin-replay: memory for twice the lines',
+               [results['replay']['twice']], 1.1),
+        Target('slidewin-replay: bytes of a client, counter',
+               [results['replay']['client']], 200),
     ]

@@ -3,7 +3,7 @@
 # ./build.sh bench
 
 BENCH_PACKAGES=(
-    python3 wrk valgrind "${REDIS_PACKAGES[@]}"
+    python3 wrk valgrind goaccess "${REDIS_PACKAGES[@]}"
     libluajit2-5.1-2 libpcre3 liblua5.3-0 libopentracing-c-wrapper0
 )
 
@@ -29,6 +29,8 @@ bench_prepare() {
 
     quiet roundtrip gcc -O2 "${WARNINGS[@]}" -o "$BUILD/roundtrip" \
         "$ROOT/bench/roundtrip.c"
+    quiet weblog gcc -O2 "${WARNINGS[@]}" -o "$BUILD/weblog" \
+        "$ROOT/bench/weblog.c" -lm
 }
 
 bench() {
@@ -36,5 +38,6 @@ bench() {
         --nginx "$(flavour_nginx release)" \
         --module "$(flavour_module release)" \
         --debian "$DEBIAN_NGINX" --peers "$BUILD/peers" \
-        --roundtrip "$BUILD/roundtrip" --out "$BUILD/bench"
+        --roundtrip "$BUILD/roundtrip" --weblog "$BUILD/weblog" \
+        --program "$BUILD/slidewin-replay" --out "$BUILD/bench"
 }

@@ -72,8 +72,9 @@ suites_of() {
     release) suites_below t fake-store ;;
     test) suites_below t/fake-store ;;
     # valgrind does not go with AddressSanitizer; the other folders test what is
-    # around the module, and api/ has the answers that dashboard/ asks for
-    asan) suites_below t valgrind tools docs contrib dashboard ;;
+    # around the module, and api/ has the answers that dashboard/ asks for, as
+    # the rest of replay/ has those of its page
+    asan) suites_below t valgrind tools docs contrib dashboard replay/browser ;;
     static) suites_below t/request/access-phase-order.t ;;
     *) die "no such flavour: $1 (release, test, asan or static)" ;;
     esac
@@ -237,6 +238,7 @@ suite() {
     local work="$RUN/$flavour/${path//\//-}"
     local -x TEST_NGINX_RANDOMIZE=1 TEST_NGINX_BINARY PERL5LIB
     local -x SLIDEWIN_FLAVOUR=$flavour SLIDEWIN_ROOT=$ROOT
+    local -x SLIDEWIN_REPLAY=$BUILD/replay/release/slidewin-replay
 
     mkdir -p "$work/t" "$work/sanitizer"
     ln -s "$ROOT"/t/* "$work/t/"
@@ -253,6 +255,7 @@ suite() {
 
     if [ "$flavour" = asan ]; then
         limit=900
+        SLIDEWIN_REPLAY=$BUILD/replay/asan/slidewin-replay
         # commas, because Test::Nginx takes this apart to add the block's name
         local -x ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS
         ASAN_OPTIONS=detect_leaks=1,detect_odr_violation=0,print_legend=0

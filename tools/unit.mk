@@ -1,24 +1,28 @@
 # The C tests (t/unit/test_*.c) and fuzz targets (t/unit/fuzz_*.c): each a
-# program of its own with all of sw_*.c; other files in t/unit are shared.
+# program of its own with all of sw_*.c, and of replay/ but its main(); other
+# files in t/unit are shared.
 #
 #   make -f tools/unit.mk ROOT=... OUT=... unit|fuzz
 
 SRC     = $(ROOT)/ngx_http_slidewin_module/sw
+REPLAY  = $(ROOT)/replay
 T       = $(ROOT)/t/unit
 
 TESTS   = $(patsubst $(T)/%.c,%,$(wildcard $(T)/test_*.c))
 FUZZERS = $(patsubst $(T)/%.c,%,$(wildcard $(T)/fuzz_*.c))
 COMMON  = $(notdir $(wildcard $(SRC)/sw_*.c) \
+            $(filter-out %/replay_main.c,$(wildcard $(REPLAY)/*.c)) \
             $(filter-out $(T)/test_%.c $(T)/fuzz_%.c,$(wildcard $(T)/*.c)))
 
 WARN    = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wvla
 FLAGS   = -std=gnu11 -DSW_STEPS=1 -g -O1 -fno-omit-frame-pointer $(WARN) \
-          -I$(SRC) -I$(T) -MMD -MP \
+          -I$(SRC) -I$(REPLAY) -I$(T) -MMD -MP \
           -fno-sanitize-recover=all
 UNIT    = -fsanitize=address,undefined
 FUZZ    = -fsanitize=address,undefined,fuzzer
+LIBS    = -lpcre2-8 -lz -lm
 
-vpath %.c $(SRC) $(T)
+vpath %.c $(SRC) $(REPLAY) $(T)
 
 unit: $(TESTS:%=$(OUT)/unit/%)
 fuzz: $(FUZZERS:%=$(OUT)/fuzz/%)
@@ -27,13 +31,13 @@ $(OUT)/unit/%.o: %.c $(MAKEFILE_LIST)
 	gcc $(FLAGS) $(UNIT) -c -o $@ $<
 
 $(OUT)/unit/%: $(OUT)/unit/%.o $(COMMON:%.c=$(OUT)/unit/%.o)
-	gcc $(UNIT) -o $@ $^ -lm
+	gcc $(UNIT) -o $@ $^ $(LIBS)
 
 $(OUT)/fuzz/%.o: %.c $(MAKEFILE_LIST)
 	clang $(FLAGS) $(FUZZ) -c -o $@ $<
 
 $(OUT)/fuzz/%: $(OUT)/fuzz/%.o $(COMMON:%.c=$(OUT)/fuzz/%.o)
-	clang $(FUZZ) -o $@ $^ -lm
+	clang $(FUZZ) -o $@ $^ $(LIBS)
 
 .SECONDARY:
 .PHONY: unit fuzz

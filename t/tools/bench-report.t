@@ -53,7 +53,8 @@ sub rows {
 
 my %results = (
     machine => { cpu => 'A & B <C>', cores => 2, memory => 4, kernel => '6.1',
-                 nginx => '1.22.1', redis => '7.0.15', haproxy => '2.6' },
+                 nginx => '1.22.1', redis => '7.0.15', haproxy => '2.6',
+                 goaccess => '1.7' },
     rounds => 3, seconds => 1, entries => 1000, resident => 161, zone => 129,
     denied => 0.5,
     limiters => [
@@ -87,6 +88,20 @@ my %results = (
     latency => [map { {
         round => $_, none => 0.02, redis => 0.05, bare => 0.03
     } } 0 .. 2],
+    replay => {
+        lines => 10_000_000, bytes => 2e9, twice => 1.15, client => 170,
+        runs => [
+            (map { {
+                tool => 'plain', round => $_, seconds => 4 + $_, memory => 3e7
+            }, {
+                tool => 'gzip', round => $_, seconds => 12 + $_, memory => 3e7
+            }, {
+                tool => 'zcat', round => $_, seconds => 8 + $_, memory => 1e6
+            } } 0 .. 2),
+            # it is not run in every round
+            { tool => 'goaccess', round => 0, seconds => 48, memory => 2e9 },
+        ],
+    },
 );
 
 my $said = python('import report, sys; report.main(*sys.argv[1:])',
@@ -114,6 +129,11 @@ verdict('bytes of an entry, log', qr/^reached .* 14\.41 ≤ 59/);
 verdict('counter, all in', qr/^missed .* 129\.00 ≤ 128$/);
 verdict('clients, shared memory: worker CPU', qr/^missed .* 1\.20 ≤ 1\.15/);
 verdict('clients, Redis: Redis CPU', qr/^reached .* 1\.00 ≤ 1\.15/);
+verdict('slidewin-replay, one core', qr/^reached .* 2\.00 ≥ 1 +1\.67 – 2\.50$/);
+verdict('slidewin-replay, compressed log', qr/^missed .* 1\.44 ≤ 1\.3/);
+verdict("slidewin-replay: GoAccess' time", qr/^reached .* 12\.00 ≥ 10$/);
+verdict('slidewin-replay: memory', qr/^missed .* 1\.15 ≤ 1\.1$/);
+verdict('slidewin-replay: bytes of a client', qr/^reached .* 170\.00 ≤ 200$/);
 
 my $table = slurp('table.md');
 
@@ -129,6 +149,8 @@ like($table, qr{^\| shared memory \| 960 \| 9,100 \| 1,100 \| 51 \|$}m,
 like($table, qr{^\| `limit_req` \| 800 \| 9,000 \| 1,000 \| – \|$}m,
      '... of which statistics are ours alone');
 like($table, qr{^\| `counter` \| 104 \| 8\.0 \|$}m, 'an algorithm');
+like($table, qr{^\| `slidewin-replay` \| 5\.0 \| 2,000,000 \| 400 \| 30\.0 \|$}m,
+     'a replay');
 unlike($table, qr/\bNone\b|lease/, 'what was not measured is not there');
 
 for my $block (split /\n\n/, $table) {

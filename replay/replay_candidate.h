@@ -1,0 +1,104 @@
+
+/*
+ * A limit that is tried: what it would have done to each client.
+ */
+
+
+#ifndef _REPLAY_CANDIDATE_H_INCLUDED_
+#define _REPLAY_CANDIDATE_H_INCLUDED_
+
+
+#include <stdio.h>
+
+#include "replay_ban.h"
+#include "replay_chunks.h"
+#include "replay_live.h"
+#include "replay_pool.h"
+#include "replay_run.h"
+#include "replay_series.h"
+#include "sw_status.h"
+
+
+/* a client that was rejected */
+
+typedef struct {
+    uint32_t               client;
+    int64_t                time;           /* when it was rejected first */
+    const char            *path;           /* what it asked for then */
+    uint64_t               rejected;
+} replay_rejected_t;
+
+
+/* which of the runs, by replay_run_e */
+#define REPLAY_RUNS  3
+
+
+typedef struct {
+    sw_rule_t              rule;
+    replay_ban_rule_t      ban;
+    replay_text_t          rate;           /* as it was said */
+    replay_text_t          name;           /* of a zone, or empty */
+    replay_text_t          label;          /* what --decisions calls it */
+
+    replay_run_t           runs[REPLAY_RUNS];
+    size_t                 run_offsets[REPLAY_RUNS];
+    size_t                 ban_offset;
+    int                    coupled;        /* bounds of what is sure */
+    replay_chunks_t        clients;
+
+    replay_live_t          live;
+    replay_series_t        requested;
+    replay_series_t        series;
+    replay_pool_t          paths;
+
+    replay_rejected_t     *rejections;     /* in the order of the first */
+    uint32_t               nrejections;
+    uint32_t               room;
+
+    uint64_t               requests;
+    uint64_t               rejected;
+    uint64_t               banned;         /* of these, during a ban */
+    uint64_t               rejected_at_least;
+    uint64_t               rejected_at_most;
+} replay_candidate_t;
+
+
+typedef struct {
+    void                  *memory;
+    int                    banned;
+    int                    admits;
+    int                    possible;       /* that it was admitted */
+    int                    sure;
+} replay_verdict_t;
+
+
+/* what is known of a request when all its limits have looked at it */
+
+typedef struct {
+    int64_t                time;
+    int64_t                cost;
+    replay_text_t          path;
+    const replay_timeline_t  *timeline;
+    int                    charged;
+    int                    resets;
+    int                    admits;         /* all limits do */
+    int                    possible;
+    int                    sure;
+} replay_outcome_t;
+
+
+/* span: ms that the log cannot tell; coupled: costs differ, or are refunded */
+void replay_candidate_init(replay_candidate_t *candidate,
+    const sw_rule_t *rule, const replay_ban_rule_t *ban, int64_t span,
+    int coupled);
+void replay_candidate_free(replay_candidate_t *candidate);
+
+/* counts nothing */
+void replay_candidate_check(replay_candidate_t *candidate, uint32_t client,
+    int64_t time, int64_t cost, replay_verdict_t *verdict);
+
+void replay_candidate_count(replay_candidate_t *candidate, uint32_t client,
+    const replay_verdict_t *verdict, const replay_outcome_t *outcome);
+
+
+#endif /* _REPLAY_CANDIDATE_H_INCLUDED_ */

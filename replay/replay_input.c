@@ -1,0 +1,227 @@
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "replay_input.h"
+
+
+#define REPLAY_INPUT_GZIP  (256 * 1024)        /* of compressed bytes */
+#define REPLAY_INPUT_SIZE  (256 * 1024)        /* for lines */
+
+
+static int replay_input_find(replay_input_t *input, replay_text_t *line,
+    size_t *next);
+static void replay_input_fill(replay_input_t *input);
+
+
+void
+replay_input_open(replay_input_t *input, const char *name)
+{
+    int          fd;
+    struct stat  st;
+
+    memset(input, 0, sizeof(replay_input_t));
+
+    input->name = name;
+    input->size = -1;
+
+    if (strcmp(name, "-") == 0) {
+        fd = dup(STDIN_FILENO);
+        input->name = "standard input";
+
+    } else {
+        fd = open(name, O_RDONLY|O_CLOEXEC);
+    }
+
+    if (fd == -1 || fstat(fd, &st) == -1) {
+        replay_fatal("%s: %s", input->name, strerror(errno));
+    }
+
+    if (S_ISDIR(st.st_mode)) {
+        replay_fatal("%s: it is a directory; name the files in it", name);
+    }
+
+    if (S_ISREG(st.st_mode)) {
+        input->size = st.st_size;
+    }
+
+    input->gz = gzdopen(fd, "rb");
+
+    if (input->gz == NULL || gzbuffer(input->gz, REPLAY_INPUT_GZIP) != 0) {
+        replay_fatal("%s: no memory to read it", input->name);
+    }
+
+    input->room = REPLAY_INPUT_SIZE;
+    input->buf = replay_alloc(input->room);
+
+    if (!gzdirect(input->gz)) {
+        input->inflate = replay_inflate_start(input->gz);
+    }
+}
+
+
+void
+replay_input_close(replay_input_t *input)
+{
+    if (input->inflate) {
+        replay_inflate_stop(input->inflate);
+        input->inflate = NULL;
+    }
+
+    (void) gzclose_r(input->gz);
+    free(input->buf);
+
+    input->gz = NULL;
+    input->buf = NULL;
+}
+
+
+int
+replay_input_line(replay_input_t *input, replay_text_t *line)
+{
+    size_t  next;
+
+    if (!replay_input_find(input, line, &next)) {
+        return 0;
+    }
+
+    input->start = next;
+    input->lines++;
+
+    return 1;
+}
+
+
+int
+replay_input_peek(replay_input_t *input, replay_text_t *line)
+{
+    size_t  next;
+
+    return replay_input_find(input, line, &next);
+}
+
+
+static int
+replay_input_find(replay_input_t *input, replay_text_t *line, size_t *next)
+{
+    char  *p, *start;
+    int    skipping;
+
+    skipping = 0;
+
+    for ( ;; ) {
+        start = input->buf + input->start;
+        p = memchr(start, '\n', input->end - input->start);
+
+        if (p || (input->last && input->start < input->end)) {
+            break;
+        }
+
+        if (input->last) {
+
+            if (!skipping) {
+                return 0;
+            }
+
+            p = start;
+            break;
+        }
+
+        if (input->end - input->start > REPLAY_LINE_MAX) {
+            skipping = 1;
+            input->start = input->end;
+        }
+
+        replay_input_fill(input);
+    }
+
+    line->len = (p ? p : input->buf + input->end) - start;
+    line->data = skipping ? NULL : start;
+
+    *next = p ? (size_t) (p - input->buf) + 1 : input->end;
+
+    if (*next > input->end) {
+        *next = input->end;
+    }
+
+    if (line->len && start[line->len - 1] == '\r') {
+        line->len--;
+    }
+
+    return 1;
+}
+
+
+static void
+replay_input_fill(replay_input_t *input)
+{
+    int          n, code;
+    size_t       left;
+    const char  *why;
+
+    left = input->end - input->start;
+
+    if (left) {
+        memmove(input->buf, input->buf + input->start, left);
+    }
+
+    input->start = 0;
+    input->end = left;
+
+    /* a line that long is seldom, and bounded */
+
+    if (left > input->room / 2) {
+        input->room *= 2;
+        input->buf = replay_realloc(input->buf, input->room);
+    }
+
+    if (input->inflate) {
+        n = (int) replay_inflate_read(input->inflate, input->buf + left,
+                                      input->room - left, &code);
+
+    } else {
+        n = gzread(input->gz, input->buf + left,
+                   (unsigned) (input->room - left));
+        (void) gzerror(input->gz, &code);
+    }
+
+    if (n > 0) {
+        input->end += (size_t) n;
+        return;
+    }
+
+    /* what was read until here is used */
+
+    input->last = 1;
+
+    switch (code) {
+
+    case Z_OK:
+    case Z_STREAM_END:
+        return;
+
+    case Z_BUF_ERROR:
+        why = "it is cut off";
+        break;
+
+    case Z_ERRNO:
+        why = strerror(errno);
+        break;
+
+    default:
+        why = "it is no gzip from there on";
+        break;
+    }
+
+    (void) snprintf(input->error, sizeof(input->error), "%s", why);
+}
+
+
+int64_t
+replay_input_offset(const replay_input_t *input)
+{
+    return input->inflate ? replay_inflate_offset(input->inflate)
+                          : gzoffset(input->gz);
+}

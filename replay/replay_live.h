@@ -1,0 +1,37 @@
+
+/*
+ * How many clients a zone holds at once: a client is in it until its last
+ * request counts no more.
+ */
+
+
+#ifndef _REPLAY_LIVE_H_INCLUDED_
+#define _REPLAY_LIVE_H_INCLUDED_
+
+
+#include "sw_rule.h"
+
+
+/* parts of a window: clients leave at the end of one */
+#define REPLAY_LIVE_PARTS  64
+#define REPLAY_LIVE_RING   256
+
+
+typedef struct {
+    sw_rule_t        rule;
+    int64_t          part;                 /* ms */
+    int64_t          now;                  /* number of the part */
+    uint64_t         live;
+    uint64_t         most;
+    uint32_t         leaving[REPLAY_LIVE_RING];
+} replay_live_t;
+
+
+void replay_live_init(replay_live_t *live, const sw_rule_t *rule);
+
+/* a request of a client, and when it came before, or -1 */
+void replay_live_add(replay_live_t *live, int64_t time, int64_t before);
+
+
+
+#endif /* _REPLAY_LIVE_H_INCLUDED_ */

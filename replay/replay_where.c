@@ -1,0 +1,606 @@
+
+#define PCRE2_CODE_UNIT_WIDTH  8
+
+#include <pcre2.h>
+
+#include "replay_time.h"
+#include "replay_where.h"
+
+
+/* a bound for parentheses and "not" */
+#define REPLAY_WHERE_DEPTH  50
+
+
+typedef enum {
+    REPLAY_AND = 0,
+    REPLAY_OR,
+    REPLAY_NOT,
+    REPLAY_EQUAL,
+    REPLAY_PREFIX,
+    REPLAY_REGEX,
+    REPLAY_LESS,
+    REPLAY_GREATER
+} replay_where_e;
+
+
+/* a term, or what joins or turns terms */
+
+struct replay_where_s {
+    replay_where_e      kind;
+    int                 negative;          /* != and !~; <= is not >, >= */
+    int                 is_time;
+    replay_where_t     *left;
+    replay_where_t     *right;
+    replay_value_t      value;
+    replay_text_t       text;
+    double              number;
+    pcre2_code         *regex;
+    pcre2_match_data   *match;
+};
+
+
+typedef struct {
+    const char         *p;
+    replay_format_t    *format;
+    const char         *key;
+    const char         *error;
+    unsigned            depth;
+} replay_where_parser_t;
+
+
+static replay_where_t *replay_where_or(replay_where_parser_t *parser);
+static replay_where_t *replay_where_and(replay_where_parser_t *parser);
+static replay_where_t *replay_where_not(replay_where_parser_t *parser);
+static replay_where_t *replay_where_term(replay_where_parser_t *parser);
+static int replay_where_field(replay_where_parser_t *parser,
+    replay_where_t *term, replay_text_t name);
+static int replay_where_operator(replay_where_parser_t *parser,
+    replay_where_t *term, int *caseless);
+static int replay_where_operand(replay_where_parser_t *parser,
+    replay_where_t *term, int caseless);
+static replay_where_t *replay_where_join(replay_where_parser_t *parser,
+    replay_where_e kind, replay_where_t *left, replay_where_t *right);
+static int replay_where_word(replay_where_parser_t *parser,
+    const char *word);
+static replay_text_t replay_where_take(replay_where_parser_t *parser,
+    const char *ends);
+static void replay_where_space(replay_where_parser_t *parser);
+static int replay_where_term_matches(const replay_where_t *term,
+    replay_record_t *record, int64_t time);
+static int replay_number(replay_text_t text, double *number);
+
+
+static const char *const  replay_where_names[][2] = {
+    { "method", "$request_method" },
+    { "host",   "$host" },
+    { NULL, NULL }
+};
+
+
+replay_where_t *
+replay_where_compile(replay_format_t *format, const char *text,
+    const char *key, const char **error)
+{
+    replay_where_t         *where;
+    replay_where_parser_t   parser;
+
+    memset(&parser, 0, sizeof(replay_where_parser_t));
+
+    parser.p = text;
+    parser.format = format;
+    parser.key = key;
+
+    where = replay_where_or(&parser);
+
+    replay_where_space(&parser);
+
+    if (where && *parser.p) {
+        parser.error = replay_pool_print(format->pool,
+                                "expected \"and\" or \"or\" at \"%s\"",
+                                parser.p);
+        replay_where_free(where);
+        where = NULL;
+    }
+
+    *error = parser.error;
+
+    return where;
+}
+
+
+static replay_where_t *
+replay_where_or(replay_where_parser_t *parser)
+{
+    replay_where_t  *left;
+
+    left = replay_where_and(parser);
+
+    while (left && replay_where_word(parser, "or")) {
+        left = replay_where_join(parser, REPLAY_OR, left,
+                                 replay_where_and(parser));
+    }
+
+    return left;
+}
+
+
+static replay_where_t *
+replay_where_and(replay_where_parser_t *parser)
+{
+    replay_where_t  *left;
+
+    left = replay_where_not(parser);
+
+    while (left && replay_where_word(parser, "and")) {
+        left = replay_where_join(parser, REPLAY_AND, left,
+                                 replay_where_not(parser));
+    }
+
+    return left;
+}
+
+
+static replay_where_t *
+replay_where_not(replay_where_parser_t *parser)
+{
+    replay_where_t  *inner;
+
+    if (parser->depth == REPLAY_WHERE_DEPTH) {
+        parser->error = "too many parentheses";
+        return NULL;
+    }
+
+    if (replay_where_word(parser, "not")) {
+        parser->depth++;
+        inner = replay_where_not(parser);
+        parser->depth--;
+
+        return inner ? replay_where_join(parser, REPLAY_NOT, inner, inner)
+                     : NULL;
+    }
+
+    replay_where_space(parser);
+
+    if (*parser->p != '(') {
+        return replay_where_term(parser);
+    }
+
+    parser->p++;
+    parser->depth++;
+    inner = replay_where_or(parser);
+    parser->depth--;
+
+    replay_where_space(parser);
+
+    if (inner && *parser->p != ')') {
+        parser->error = "a \")\" is missing";
+        replay_where_free(inner);
+        return NULL;
+    }
+
+    parser->p += (inner != NULL);
+
+    return inner;
+}
+
+
+/* frees the left one if there is no right one */
+
+static replay_where_t *
+replay_where_join(replay_where_parser_t *parser, replay_where_e kind,
+    replay_where_t *left, replay_where_t *right)
+{
+    replay_where_t  *where;
+
+    if (right == NULL) {
+        replay_where_free(left);
+        return NULL;
+    }
+
+    where = replay_pool_alloc(parser->format->pool, sizeof(replay_where_t));
+    memset(where, 0, sizeof(replay_where_t));
+
+    where->kind = kind;
+    where->left = left;
+    where->right = (kind == REPLAY_NOT) ? NULL : right;
+
+    return where;
+}
+
+
+static replay_where_t *
+replay_where_term(replay_where_parser_t *parser)
+{
+    int              caseless;
+    replay_text_t    name;
+    replay_where_t  *term;
+
+    replay_where_space(parser);
+
+    name = replay_where_take(parser, "=!~^<>()'\"");
+
+    if (name.len == 0) {
+        parser->error = replay_pool_print(parser->format->pool,
+                                "expected a field such as uri, method, "
+                                "status or $host at \"%s\"", parser->p);
+        return NULL;
+    }
+
+    term = replay_pool_alloc(parser->format->pool, sizeof(replay_where_t));
+    memset(term, 0, sizeof(replay_where_t));
+
+    if (!replay_where_field(parser, term, name)
+        || !replay_where_operator(parser, term, &caseless)
+        || !replay_where_operand(parser, term, caseless))
+    {
+        return NULL;
+    }
+
+    return term;
+}
+
+
+/* "uri" is $uri, ".user" is of JSON */
+
+static int
+replay_where_field(replay_where_parser_t *parser, replay_where_t *term,
+    replay_text_t name)
+{
+    int          i;
+    const char  *text, *error;
+
+    text = NULL;
+
+    if (replay_text_is(name, "time")) {
+        term->is_time = 1;
+        return 1;
+    }
+
+    if (replay_text_is(name, "client")) {
+        text = parser->key;
+    }
+
+    for (i = 0; replay_where_names[i][0]; i++) {
+
+        if (replay_text_is(name, replay_where_names[i][0])) {
+            text = replay_where_names[i][1];
+        }
+    }
+
+    if (text == NULL) {
+        text = replay_pool_print(parser->format->pool, "%s%.*s",
+                                 name.data[0] == '$' || name.data[0] == '.'
+                                 ? "" : "$", (int) name.len, name.data);
+    }
+
+    error = replay_value_compile(&term->value, parser->format,
+                                 replay_text_of(text));
+
+    if (error) {
+        parser->error = replay_pool_print(parser->format->pool,
+                                          "%.*s: %s", (int) name.len,
+                                          name.data, error);
+        return 0;
+    }
+
+    return 1;
+}
+
+
+static int
+replay_where_operator(replay_where_parser_t *parser, replay_where_t *term,
+    int *caseless)
+{
+    size_t          i;
+    replay_text_t   text;
+
+    static const struct {
+        const char      *text;
+        replay_where_e   kind;
+        int              negative;
+        int              caseless;
+    } operators[] = {
+        { "=",   REPLAY_EQUAL,   0, 0 },
+        { "==",  REPLAY_EQUAL,   0, 0 },
+        { "!=",  REPLAY_EQUAL,   1, 0 },
+        { "^~",  REPLAY_PREFIX,  0, 0 },
+        { "!^~", REPLAY_PREFIX,  1, 0 },
+        { "~",   REPLAY_REGEX,   0, 0 },
+        { "~*",  REPLAY_REGEX,   0, 1 },
+        { "!~",  REPLAY_REGEX,   1, 0 },
+        { "!~*", REPLAY_REGEX,   1, 1 },
+        { "<",   REPLAY_LESS,    0, 0 },
+        { "<=",  REPLAY_GREATER, 1, 0 },
+        { ">",   REPLAY_GREATER, 0, 0 },
+        { ">=",  REPLAY_LESS,    1, 0 }
+    };
+
+    replay_where_space(parser);
+
+    text.data = parser->p;
+    text.len = strspn(parser->p, "=!~^<>*");
+
+    for (i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
+
+        if (replay_text_is(text, operators[i].text)) {
+            parser->p += text.len;
+            term->kind = operators[i].kind;
+            term->negative = operators[i].negative;
+            *caseless = operators[i].caseless;
+            return 1;
+        }
+    }
+
+    parser->error = replay_pool_print(parser->format->pool,
+                                "expected one of = != ^~ ~ ~* !~ !~* < <= > "
+                                ">= at \"%s\"", parser->p);
+    return 0;
+}
+
+
+static int
+replay_where_operand(replay_where_parser_t *parser, replay_where_t *term,
+    int caseless)
+{
+    int             code;
+    char            quote;
+    int64_t         time;
+    PCRE2_SIZE      at;
+    replay_text_t   text;
+
+    replay_where_space(parser);
+
+    quote = *parser->p;
+
+    if (quote == '"' || quote == '\'') {
+        text.data = parser->p + 1;
+        text.len = strcspn(text.data, quote == '"' ? "\"" : "'");
+
+        if (text.data[text.len] == '\0') {
+            parser->error = "a quote is not closed";
+            return 0;
+        }
+
+        parser->p = text.data + text.len + 1;
+
+    } else {
+        text = replay_where_take(parser, "()");
+
+        if (text.len == 0) {
+            parser->error = replay_pool_print(parser->format->pool,
+                                              "expected a value at \"%s\"",
+                                              parser->p);
+            return 0;
+        }
+    }
+
+    term->text = replay_pool_text(parser->format->pool, text);
+
+    if (term->is_time) {
+        time = replay_time_parse(text);
+
+        if (time == REPLAY_TIME_BAD || term->kind == REPLAY_PREFIX
+            || term->kind == REPLAY_REGEX)
+        {
+            parser->error = replay_pool_print(parser->format->pool,
+                                "expected a time such as "
+                                "2015-05-17T10:00:00 or 1431857103, compared "
+                                "by = != < <= > >=: \"%s\"", term->text.data);
+            return 0;
+        }
+
+        term->number = (double) time;
+        return 1;
+    }
+
+    if (term->kind == REPLAY_LESS || term->kind == REPLAY_GREATER) {
+
+        if (replay_number(text, &term->number)) {
+            return 1;
+        }
+
+        parser->error = replay_pool_print(parser->format->pool,
+                                          "expected a number: \"%s\"",
+                                          term->text.data);
+        return 0;
+    }
+
+    if (term->kind != REPLAY_REGEX) {
+        return 1;
+    }
+
+    term->regex = pcre2_compile((PCRE2_SPTR) text.data, text.len,
+                                caseless ? PCRE2_CASELESS : 0, &code, &at,
+                                NULL);
+
+    if (term->regex == NULL) {
+        parser->error = replay_pool_print(parser->format->pool,
+                                          "bad regular expression \"%s\" at "
+                                          "its byte %zu", term->text.data,
+                                          (size_t) at);
+        return 0;
+    }
+
+    (void) pcre2_jit_compile(term->regex, PCRE2_JIT_COMPLETE);
+
+    term->match = pcre2_match_data_create_from_pattern(term->regex, NULL);
+
+    if (term->match == NULL) {
+        replay_fatal("no memory for a regular expression");
+    }
+
+    return 1;
+}
+
+
+/* up to a space, or one of the ends */
+
+static replay_text_t
+replay_where_take(replay_where_parser_t *parser, const char *ends)
+{
+    const char     *p;
+    replay_text_t   text;
+
+    p = parser->p;
+
+    while (*p && *p != ' ' && *p != '\t' && *p != '\n'
+           && strchr(ends, *p) == NULL)
+    {
+        p++;
+    }
+
+    text.data = parser->p;
+    text.len = (size_t) (p - parser->p);
+    parser->p = p;
+
+    return text;
+}
+
+
+static int
+replay_where_word(replay_where_parser_t *parser, const char *word)
+{
+    size_t  len;
+
+    replay_where_space(parser);
+
+    len = strlen(word);
+
+    if (strncmp(parser->p, word, len) != 0
+        || (parser->p[len] != ' ' && parser->p[len] != '('))
+    {
+        return 0;
+    }
+
+    parser->p += len;
+
+    return 1;
+}
+
+
+static void
+replay_where_space(replay_where_parser_t *parser)
+{
+    parser->p += strspn(parser->p, " \t\n");
+}
+
+
+int
+replay_where_matches(const replay_where_t *where, replay_record_t *record,
+    int64_t time)
+{
+    switch (where->kind) {
+
+    case REPLAY_AND:
+        return replay_where_matches(where->left, record, time)
+               && replay_where_matches(where->right, record, time);
+
+    case REPLAY_OR:
+        return replay_where_matches(where->left, record, time)
+               || replay_where_matches(where->right, record, time);
+
+    case REPLAY_NOT:
+        return !replay_where_matches(where->left, record, time);
+
+    default:
+        return replay_where_term_matches(where, record, time);
+    }
+}
+
+
+/* what is no number is neither less nor greater, nor either of them or equal */
+
+static int
+replay_where_term_matches(const replay_where_t *term, replay_record_t *record,
+    int64_t time)
+{
+    int            yes;
+    double         number;
+    replay_text_t  text;
+
+    if (term->is_time) {
+        number = (double) time;
+
+    } else {
+        text = replay_value_get(&term->value, record);
+        number = 0;
+    }
+
+    switch (term->kind) {
+
+    case REPLAY_LESS:
+    case REPLAY_GREATER:
+
+        if (!term->is_time && !replay_number(text, &number)) {
+            return 0;
+        }
+
+        yes = (term->kind == REPLAY_LESS) ? number < term->number
+                                          : number > term->number;
+        break;
+
+    case REPLAY_PREFIX:
+        yes = text.len >= term->text.len
+              && memcmp(text.data, term->text.data, term->text.len) == 0;
+        break;
+
+    case REPLAY_REGEX:
+        yes = pcre2_match(term->regex,
+                          (PCRE2_SPTR) (text.data ? text.data : ""), text.len,
+                          0, 0, term->match, NULL) >= 0;
+        break;
+
+    default: /* REPLAY_EQUAL */
+
+        if (term->is_time) {
+            yes = (number == term->number);
+            break;
+        }
+
+        yes = text.len == term->text.len
+              && (text.len == 0
+                  || memcmp(text.data, term->text.data, text.len) == 0);
+        break;
+    }
+
+    return yes != term->negative;
+}
+
+
+/* digits, and a fraction */
+
+static int
+replay_number(replay_text_t text, double *number)
+{
+    char   buf[32], *end;
+
+    if (text.len == 0 || text.len >= sizeof(buf)
+        || text.data[0] < '0' || text.data[0] > '9')
+    {
+        return 0;
+    }
+
+    memcpy(buf, text.data, text.len);
+    buf[text.len] = '\0';
+
+    *number = strtod(buf, &end);
+
+    return *end == '\0';
+}
+
+
+void
+replay_where_free(replay_where_t *where)
+{
+    if (where == NULL) {
+        return;
+    }
+
+    replay_where_free(where->left);
+    replay_where_free(where->right);
+
+    if (where->regex) {
+        pcre2_match_data_free(where->match);
+        pcre2_code_free(where->regex);
+    }
+}

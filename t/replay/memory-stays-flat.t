@@ -1,0 +1,84 @@
+# Memory does not grow with the lines, and little with the clients.
+
+use strict;
+use warnings;
+
+use POSIX ();
+use SlidewinReplay;
+use Test::More;
+
+my $dir = SlidewinReplay::directory();
+my $program = SlidewinReplay::program();
+my $asan = slurp($program) =~ /__asan_init/;
+
+# AddressSanitizer's quarantine would grow until it has its full size
+$ENV{ASAN_OPTIONS} = join ',', grep { length } $ENV{ASAN_OPTIONS} // '',
+                     'quarantine_size_mb=1,thread_local_quarantine_size_kb=64';
+
+sub slurp {
+    open my $file, '<:raw', $_[0] or die "$_[0]: $!";
+    local $/;
+    return readline $file;
+}
+
+# make LINES, CLIENTS: a log in which each client comes in its turn
+sub make {
+    my ($lines, $clients) = @_;
+    my $path = "$dir/$lines-$clients";
+    my $rest = 'HTTP/1.1" 200 612 "-" "Mozilla/5.0"';
+
+    open my $file, '>', $path or die "$path: $!";
+    for my $n (0 .. $lines - 1) {
+        my $second = int($n * 3000 / $lines);
+        my $client = $n * 7919 % $clients;
+        printf $file '10.%d.%d.%d - - [16/Nov/2025:13:%02d:%02d +0000] '
+                     . qq("GET /page/%d %s\n), $client >> 16,
+                     $client >> 8 & 255, $client & 255, $second / 60,
+                     $second % 60, $n, $rest;
+    }
+    close $file;
+
+    return $path;
+}
+
+# peak LOG: the most memory that was resident, in bytes
+sub peak {
+    my ($path) = @_;
+    my $pid = fork // die "fork: $!";
+
+    if (!$pid) {
+        open STDOUT, '>', '/dev/null';
+        exec {$program} $program, '--key', '$remote_addr', '--rate', '100r/m',
+             $path;
+        exit 127;
+    }
+
+    # not what wait4() says: that of Perl, before it becomes the program, is in it
+    my $most = 0;
+
+    while (waitpid($pid, POSIX::WNOHANG()) == 0) {
+        my ($kb) = slurp("/proc/$pid/status") =~ /^VmHWM:\s+(\d+) kB/m;
+        $most = $kb if ($kb // 0) > $most;
+        select undef, undef, undef, 0.001;
+    }
+
+    is($?, 0, "$path is replayed");
+
+    return 1024 * $most;
+}
+
+my $few = peak(make(200_000, 2000));
+my $many = peak(make(1_000_000, 2000));
+
+cmp_ok($many, '<', 1.1 * $few, 'five times the lines take no more memory');
+diag(sprintf '%d kB for 200,000 lines, %d kB for 1,000,000', $few / 1024,
+     $many / 1024);
+
+my ($less, $more) = (peak(make(300_000, 50_000)), peak(make(300_000, 250_000)));
+my $bytes = ($more - $less) / 200_000;
+
+diag(sprintf '%.0f bytes a client', $bytes);
+cmp_ok($bytes, '<=', $asan ? 1000 : 200,
+       'a client takes at most 200 bytes, or what a sanitizer makes of them');
+
+done_testing();
