@@ -19,12 +19,13 @@ list() {
 
 c_files() {
     find ngx_http_slidewin_module -name '*.[ch]' | sort
-    list bench/*.c tools/pictures/*.c \
+    list bench/*.c bench/accuracy/*.[ch] tools/pictures/*.c \
         t/{fake-store,unit,lib/oracle,lib/preload}/*.[ch]
 }
 
+# What needs nothing but the C library.
 sw_sources() {
-    list ngx_http_slidewin_module/sw/*.c
+    list ngx_http_slidewin_module/sw/*.c bench/accuracy/*.c
 }
 
 nginx_sources() {
@@ -111,7 +112,8 @@ check_warnings() {
 
     for compiler in gcc clang; do
         "$compiler" -std=gnu11 -O2 "${WARNINGS[@]}" \
-            -Wunused-parameter -fsyntax-only "${sw[@]}"
+            -Wunused-parameter -fsyntax-only \
+            -Ingx_http_slidewin_module/sw "${sw[@]}"
         # a user's nginx may be built without debug lines
         for debug in 0 1; do
             [ ${#nginx[@]} -eq 0 ] || "$compiler" -O2 -fsyntax-only \
@@ -137,7 +139,8 @@ check_cppcheck() {
         --template='{file}:{line}: {severity}: {message} [{id}]'
     )
 
-    cppcheck "${common[@]}" --suppress=missingIncludeSystem "${sw[@]}"
+    cppcheck "${common[@]}" --suppress=missingIncludeSystem \
+        -Ingx_http_slidewin_module/sw "${sw[@]}"
     # without nginx's headers: cppcheck would look for faults in them, too
     [ ${#nginx[@]} -eq 0 ] || cppcheck "${common[@]}" \
         --suppress=missingInclude "${includes[@]}" "${nginx[@]}"
@@ -163,7 +166,7 @@ check_tidy() {
     checks+=',-clang-analyzer-security.insecureAPI.*'
 
     clang-tidy --quiet --warnings-as-errors='*' --checks="$checks" \
-        "${sw[@]}" -- -std=gnu11 2>&1 | tidy_noise || rc=1
+        "${sw[@]}" -- -std=gnu11 -Ingx_http_slidewin_module/sw 2>&1 | tidy_noise || rc=1
     # the analyzer does not see through nginx's queues, nor that an element
     # which is cleared when it is removed, in debug builds, is gone; ASan does
     checks+=',-clang-analyzer-unix.Malloc'
