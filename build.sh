@@ -232,6 +232,7 @@ verb_check() {
     locked prepare_check
     jobs_begin
     locked flavours release
+    locked replay_jobs
     checks
     jobs_end
 }

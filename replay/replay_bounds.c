@@ -57,6 +57,7 @@ replay_bounds_add(replay_bounds_t *bounds, replay_candidate_t *candidate,
     doubt->cost = outcome->cost;
     doubt->charged = outcome->charged;
     doubt->resets = outcome->resets;
+    doubt->dry_run = outcome->dry_run;
 }
 
 
@@ -193,8 +194,8 @@ replay_bounds_each(replay_bounds_t *bounds, replay_doubt_pt handler)
                 break;
             }
 
-            possible &= doubt->possible;
-            sure &= doubt->sure;
+            possible &= doubt->possible || doubt->dry_run;
+            sure &= doubt->sure || doubt->dry_run;
         }
 
         for (j = i; j < next; j++) {
@@ -202,12 +203,13 @@ replay_bounds_each(replay_bounds_t *bounds, replay_doubt_pt handler)
 
             handler(doubt, replay_candidate_entry(doubt->candidate,
                                                   doubt->client),
-                    possible, sure, bounds->time);
+                    possible && doubt->possible, sure && doubt->sure,
+                    bounds->time);
 
             /* whether its units are among those of its second */
 
             if (handler == replay_doubt_sum) {
-                doubt->sure = possible && doubt->charged;
+                doubt->sure = possible && doubt->possible && doubt->charged;
             }
         }
     }

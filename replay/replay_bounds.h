@@ -26,6 +26,7 @@ typedef struct {
     int64_t                cost;
     int                    charged;
     int                    resets;
+    int                    dry_run;
     int                    possible;       /* that the limit admits it */
     int                    sure;
 } replay_doubt_t;

@@ -101,7 +101,8 @@ typedef struct {
     const replay_timeline_t  *timeline;
     int                    charged;
     int                    resets;
-    int                    admits;         /* all limits do */
+    int                    dry_run;
+    int                    admits;         /* it does, and all limits do */
 } replay_outcome_t;
 
 

@@ -193,7 +193,8 @@ replay_limits_all(replay_limits_t *limits, const replay_event_t *event,
         replay_candidate_check(group->candidates, claims[i].client,
                                event->time, claims[i].cost, &verdicts[i]);
 
-        admits &= verdicts[i].admits;
+        admits &= verdicts[i].admits
+                  || limits->limits[claims[i].limit].dry_run;
     }
 
     limits->rejected += !admits;
@@ -205,7 +206,7 @@ replay_limits_all(replay_limits_t *limits, const replay_event_t *event,
 
         replay_outcome_init(&outcome, limits, event, &claims[i], path);
 
-        outcome.admits = admits;
+        outcome.admits = admits && verdicts[i].admits;
 
         replay_candidate_count(group->candidates, claims[i].client,
                                &verdicts[i], &outcome);
@@ -238,6 +239,7 @@ replay_outcome_init(replay_outcome_t *outcome, replay_limits_t *limits,
     outcome->timeline = &limits->timeline;
     outcome->charged = limit->count == NULL
                        || sw_statuses_have(limit->count, event->status);
+    outcome->dry_run = limit->dry_run;
     outcome->resets = limit->reset
                       && sw_statuses_have(limit->reset, event->status);
 }

@@ -46,6 +46,7 @@ typedef struct {
     replay_value_t         cost;           /* of no parts: it is units */
     int64_t                units;
     replay_value_t         condition;      /* of no parts: always */
+    int                    dry_run;        /* rejects no request */
 } replay_limit_t;
 
 

@@ -310,8 +310,8 @@ replay_conf_choose_format(replay_t *replay)
                                           options->files[i]);
 
         if (other == NULL || (format && other != format)) {
-            replay_fatal("%s: %s tells not which log_format it has; name it "
-                         "by --format", options->files[i], options->conf);
+            replay_fatal("%s: %s does not tell which log_format it has; "
+                         "name it by --format", options->files[i], options->conf);
         }
 
         format = other;
@@ -635,6 +635,7 @@ replay_set_use(replay_t *replay, const replay_conf_limit_t *use,
     limit->units = use->units;
     limit->count = use->count;
     limit->reset = use->reset;
+    limit->dry_run = use->dry_run;
 
     if ((use->count || use->reset) && replay->log.status.n == 0) {
         replay_note(replay, "%s:%u: the limit is left out: the log has no "
@@ -838,16 +839,17 @@ replay_reasons(replay_t *replay, const replay_step_t *step, int64_t window)
 
     recommendation->reasons[recommendation->nreasons++] =
         replay_pool_print(pool, "it would have rejected %" PRIu64 " of %"
-                          PRIu64 " requests, of %" PRIu64 " clients",
+                          PRIu64 " requests, of %" PRIu64 " client%s",
                           step->rejected, replay->limits.requests,
-                          step->clients);
+                          step->clients, step->clients == 1 ? "" : "s");
 
     if (step != ladder->steps) {
         recommendation->reasons[recommendation->nreasons++] =
             replay_pool_print(pool, "%s would have rejected %" PRIu64
-                              " requests, of %" PRIu64 " clients",
+                              " requests, of %" PRIu64 " client%s",
                               replay_rate_print(pool, step[-1].limit, window),
-                              step[-1].rejected, step[-1].clients);
+                              step[-1].rejected, step[-1].clients,
+                              step[-1].clients == 1 ? "" : "s");
     }
 }
 

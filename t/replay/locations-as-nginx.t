@@ -174,7 +174,7 @@ close $file;
 my $root = SlidewinRedis::root();
 my $source = "$root/ngx_http_slidewin_module/sw";
 my @replay = map { glob "$root/replay/$_.c" }
-             qw(replay replay_pool replay_regex replay_location replay_server
+             qw(replay replay_print replay_pool replay_regex replay_location replay_server
                 replay_conf*);
 
 system('gcc', '-std=gnu11', '-O1', '-g', '-Wall', '-Wextra', '-Werror',

@@ -52,6 +52,8 @@ chosen('uri ~ ^/login$', 1, 2, 4);
 chosen('uri ~* ^/login', 1 .. 5);
 chosen('uri ~ \.png$', 6);
 chosen("uri ~* '\\.(png|jpg)\$'", 6, 7);
+chosen('uri ~* \.(png|jpg)$', 6, 7);
+chosen('(uri ~* \.(png|jpg)$)', 6, 7);
 chosen('uri !~ ^/login', 5 .. 10);
 chosen('uri !~* ^/login', 6 .. 10);
 chosen("uri = '/a b'", 8);
@@ -111,8 +113,6 @@ for my $case (
     ['uri ~ (a', qr/\(a/], ['uri ~ [a', qr/\[a/], ['status > many', qr/many/],
     ['time > yesterday', qr/yesterday/], ['status => 400', qr/=>/],
     ['$ = 1', qr/\$/], ['uri > 1 or status', qr/status|end/],
-    # a regular expression with parentheses needs quotes
-    ['uri ~* \.(png|jpg)$', qr/\(png/],
     ['uri = /a; method = GET', qr/;|method/],
     ['(' x 100000 . 'uri = /a', qr/deep|nest|parenthes/],
 ) {
