@@ -30,6 +30,8 @@ LOG=$BUILD/log
 . "$ROOT/tools/demo.sh"
 # shellcheck source=tools/bench.sh
 . "$ROOT/tools/bench.sh"
+# shellcheck source=tools/accuracy.sh
+. "$ROOT/tools/accuracy.sh"
 # shellcheck source=tools/pictures.sh
 . "$ROOT/tools/pictures.sh"
 # shellcheck source=tools/screenshots.sh
@@ -51,6 +53,8 @@ usage: ./build.sh VERB
   bench             speed beside what users would pick instead, in 20 minutes
   bench REVISION    what a check costs Redis, by the Lua scripts of a git
                     revision and by those here
+  accuracy [DIR]    how far each algorithm is from the exact log, in a minute;
+                    tables and figures in build/accuracy or in DIR
   pictures [DIR]    redraw the pictures of the documentation, in docs/img or
                     in DIR
   screenshots [DIR] take those of the dashboard anew, in docs/img or in DIR
@@ -67,6 +71,9 @@ environment:
   BENCH_ROUNDS, BENCH_SECONDS
                     for `bench`: rounds (7), length of a measurement (1)
   BENCH_LINES       for `bench`: lines of the log to replay (10000000)
+  ACCURACY_SEED, ACCURACY_PART
+                    for `accuracy`: other random requests (1), or a part of
+                    them for a quick look: 20 is a twentieth (1)
   SCREENSHOT_SECONDS
                     for `screenshots`: how long clients ask before (70)
   VERBOSE=1         show the output of suites that pass, too
@@ -195,6 +202,18 @@ verb_bench() {
     bench
 }
 
+verb_accuracy() {
+    local setting
+
+    [ $# -le 2 ] || bad_usage "'accuracy' takes one directory: ${*:2}"
+    for setting in "${ACCURACY_SEED:-1}" "${ACCURACY_PART:-1}"; do
+        [[ $setting =~ ^[1-9][0-9]{0,8}$ ]] \
+            || bad_usage "ACCURACY_SEED and ACCURACY_PART are numbers: $setting"
+    done
+    need "${BUILD_PACKAGES[@]}"
+    accuracy "${2:-$BUILD/accuracy}"
+}
+
 verb_pictures() {
     [ $# -le 2 ] || bad_usage "'pictures' takes one directory: ${*:2}"
     need "${BUILD_PACKAGES[@]}" python3
@@ -213,6 +232,7 @@ verb_check() {
     locked prepare_check
     jobs_begin
     locked flavours release
+    locked replay_jobs
     checks
     jobs_end
 }
@@ -251,8 +271,8 @@ verb_clean() {
 
 main() {
     case ${1-} in
-    run | build | test | unit | asan | fuzz | bench | pictures | screenshots \
-        | check | env | clean) ;;
+    run | build | test | unit | asan | fuzz | bench | accuracy | pictures \
+        | screenshots | check | env | clean) ;;
     help | -h | --help) usage; exit ;;
     version | --version) no_arguments "$@"; version; exit ;;
     '') bad_usage "which verb?" ;;

@@ -1,5 +1,5 @@
-"""slidewin-replay beside GoAccess and zcat: the same log, on one core; and its
-memory by lines and by clients."""
+"""slidewin-replay beside GoAccess and zcat: the same log, in seconds of a core;
+and its memory by lines and by clients."""
 
 import os
 import pathlib
@@ -18,25 +18,26 @@ PEAK = re.compile(r'^VmHWM:\s+(\d+) kB', re.M)
 
 
 def timed(command, directory):
-    """Seconds, and the peak of its resident memory in bytes. Not what wait4()
-    says: that has the memory of this process in it, from before the exec."""
+    """Seconds of a core, and the peak of its resident memory in bytes. Not what
+    wait4() says of memory: that has this process in it, from before the exec."""
     with open(directory / 'errors', 'wb') as errors:
-        start = time.monotonic()
         process = subprocess.Popen(command, cwd=directory, stderr=errors,
                                    stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL)
-        peak = 0
-        status = pathlib.Path(f'/proc/{process.pid}/status')
-        while process.poll() is None:
-            found = PEAK.search(status.read_text())
-            peak = max(peak, int(found[1]) if found else 0)
-            time.sleep(0.005)
-        seconds = time.monotonic() - start
+    status = pathlib.Path(f'/proc/{process.pid}/status')
+    peak = pid = 0
 
+    while pid == 0:
+        found = PEAK.search(status.read_text())
+        peak = max(peak, int(found[1]) if found else 0)
+        time.sleep(0.005)
+        pid, code, usage = os.wait4(process.pid, os.WNOHANG)
+
+    process.returncode = os.waitstatus_to_exitcode(code)
     if process.returncode:
         raise SystemExit(f'{command[0]} failed: '
                          f'{(directory / "errors").read_text()[-2000:]}')
-    return {'seconds': seconds, 'memory': 1024 * peak}
+    return {'seconds': usage.ru_utime + usage.ru_stime, 'memory': 1024 * peak}
 
 
 def generate(bench, path, lines, clients):

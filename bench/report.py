@@ -105,10 +105,10 @@ def policies(rows):
 
 
 def replayed(results):
-    """One log by each program, on one core."""
+    """One log by each program."""
     runs = results['runs']
     return table(
-        [f'**a log of {results["lines"]:,} lines**', 'seconds',
+        [f'**a log of {results["lines"]:,} lines**', 'CPU seconds',
          'lines a second', 'MB a second', 'memory, MB'],
         [[title, number(middle, 1), number(results['lines'] / middle, 0),
           number(results['bytes'] / middle / 1e6, 0),

@@ -1,8 +1,8 @@
 
 /*
- * weblog LINES CLIENTS [SEED]: an access log of a day in nginx's combined
- * format, the same one each time. Every client comes once, then the i-th about
- * as often as 1/i. A line has about 200 bytes.
+ * weblog LINES CLIENTS [SEED]: an access log in nginx's combined format, the
+ * same one each time, of about ten million lines a day. Every client comes once,
+ * then the i-th about as often as 1/i. A line has about 200 bytes.
  */
 
 #include <math.h>
@@ -14,7 +14,7 @@
 
 
 #define BEGIN   1763300000               /* 2025-11-16 13:33:20 UTC */
-#define A_DAY   86400
+#define RATE    115                      /* lines a second */
 #define LONGEST 1024                     /* bytes of a line */
 
 
@@ -130,7 +130,7 @@ main(int argc, char **argv)
     last = 0;
 
     for (i = 0; i < lines; i++) {
-        second = BEGIN + (time_t) ((double) i / (double) lines * A_DAY);
+        second = BEGIN + (time_t) (i / RATE);
 
         if (second != last) {
             last = second;

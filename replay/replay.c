@@ -2,7 +2,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "replay.h"
+#include "replay_print.h"
+
+
+/* longer messages are cut */
+#define REPLAY_MESSAGE_MAX  2048
+
+
+static void replay_vsay(const char *fmt, va_list args);
 
 
 void
@@ -12,15 +19,37 @@ replay_fatal(const char *fmt, ...)
 
     (void) fflush(stdout);
 
-    fputs("slidewin-replay: ", stderr);
-
     va_start(args, fmt);
-    (void) vfprintf(stderr, fmt, args);
+    replay_vsay(fmt, args);
     va_end(args);
 
-    fputs("\n", stderr);
-
     exit(REPLAY_EXIT_ERROR);
+}
+
+
+void
+replay_say(const char *fmt, ...)
+{
+    va_list  args;
+
+    va_start(args, fmt);
+    replay_vsay(fmt, args);
+    va_end(args);
+}
+
+
+/* names of files and lines of logs are in it */
+
+static void
+replay_vsay(const char *fmt, va_list args)
+{
+    char  text[REPLAY_MESSAGE_MAX];
+
+    (void) vsnprintf(text, sizeof(text), fmt, args);
+
+    fputs("slidewin-replay: ", stderr);
+    replay_print_plain(stderr, replay_text_of(text));
+    fputc('\n', stderr);
 }
 
 

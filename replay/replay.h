@@ -66,6 +66,10 @@ replay_text_begins(replay_text_t text, const char *string)
 __attribute__((noreturn, format(printf, 1, 2)))
 void replay_fatal(const char *fmt, ...);
 
+/* a line on stderr, with the name of the program */
+__attribute__((format(printf, 1, 2)))
+void replay_say(const char *fmt, ...);
+
 /* memory, or the end of the program */
 void *replay_alloc(size_t size);
 void *replay_calloc(size_t n, size_t size);

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "replay.h"
 #include "replay_ban.h"
 #include "replay_chunks.h"
 #include "replay_live.h"
@@ -33,6 +34,25 @@ typedef struct {
 #define REPLAY_RUNS  3
 
 
+/*
+ * What a candidate keeps of a client; doubts, bans and the memory of the runs
+ * follow.
+ */
+
+typedef struct {
+    int64_t                last;           /* its last request, and one ms */
+    uint32_t               rejection;      /* and one; 0: none */
+} replay_entry_t;
+
+
+/* of the requests of a second */
+
+typedef struct {
+    int64_t                units;          /* that were possibly admitted */
+    uint64_t               unsure;         /* requests */
+} replay_entry_doubts_t;
+
+
 typedef struct {
     sw_rule_t              rule;
     replay_ban_rule_t      ban;
@@ -42,8 +62,9 @@ typedef struct {
 
     replay_run_t           runs[REPLAY_RUNS];
     size_t                 run_offsets[REPLAY_RUNS];
-    size_t                 ban_offset;
-    int                    coupled;        /* bounds of what is sure */
+    size_t                 ban_offset;     /* 0: none */
+    size_t                 doubts_offset;  /* 0: none */
+    int64_t                span;           /* ms that the log cannot tell */
     replay_chunks_t        clients;
 
     replay_live_t          live;
@@ -64,11 +85,10 @@ typedef struct {
 
 
 typedef struct {
-    void                  *memory;
+    replay_entry_t        *entry;
     int                    banned;
     int                    admits;
-    int                    possible;       /* that it was admitted */
-    int                    sure;
+    int                    bounds[REPLAY_RUNS];  /* if there are no doubts */
 } replay_verdict_t;
 
 
@@ -81,16 +101,18 @@ typedef struct {
     const replay_timeline_t  *timeline;
     int                    charged;
     int                    resets;
-    int                    admits;         /* all limits do */
-    int                    possible;
-    int                    sure;
+    int                    dry_run;
+    int                    admits;         /* it does, and all limits do */
 } replay_outcome_t;
 
 
-/* span: ms that the log cannot tell; coupled: costs differ, or are refunded */
+/*
+ * span: ms that the log cannot tell.  In doubt, its bounds are left to
+ * replay_bounds.h.
+ */
 void replay_candidate_init(replay_candidate_t *candidate,
     const sw_rule_t *rule, const replay_ban_rule_t *ban, int64_t span,
-    int coupled);
+    int doubt);
 void replay_candidate_free(replay_candidate_t *candidate);
 
 /* counts nothing */
@@ -99,6 +121,40 @@ void replay_candidate_check(replay_candidate_t *candidate, uint32_t client,
 
 void replay_candidate_count(replay_candidate_t *candidate, uint32_t client,
     const replay_verdict_t *verdict, const replay_outcome_t *outcome);
+
+
+static inline replay_entry_t *
+replay_candidate_entry(replay_candidate_t *candidate, uint32_t client)
+{
+    return replay_chunks_get(&candidate->clients, client);
+}
+
+
+static inline void *
+replay_entry_run(const replay_candidate_t *candidate, replay_entry_t *entry,
+    replay_run_e which)
+{
+    return (char *) entry + candidate->run_offsets[which];
+}
+
+
+/* by replay_run_e; NULL: there are none */
+
+static inline replay_ban_t *
+replay_entry_bans(const replay_candidate_t *candidate, replay_entry_t *entry)
+{
+    return candidate->ban_offset
+           ? (replay_ban_t *) ((char *) entry + candidate->ban_offset) : NULL;
+}
+
+
+static inline replay_entry_doubts_t *
+replay_entry_doubts(const replay_candidate_t *candidate,
+    replay_entry_t *entry)
+{
+    return (replay_entry_doubts_t *) ((char *) entry
+                                      + candidate->doubts_offset);
+}
 
 
 #endif /* _REPLAY_CANDIDATE_H_INCLUDED_ */

@@ -26,7 +26,7 @@
 
 #define REPLAY_CONF_BLOCKS_MAX    64
 
-#define REPLAY_CONF_UNSET         -1
+#define REPLAY_CONF_UNSET         (-1)
 
 
 /* http, a server, or a location: what is said there */
@@ -659,7 +659,8 @@ replay_conf_cmd_rewrite(replay_conf_parser_t *parser,
     args = parser->reader.args.elts;
 
     if (parser->reader.args.nelts == 4
-        && (replay_text_is(args[3], "last") || replay_text_is(args[3], "break")))
+        && (replay_text_is(args[3], "last")
+            || replay_text_is(args[3], "break")))
     {
         return replay_conf_cmd_break(parser, level, context);
     }
@@ -965,6 +966,7 @@ replay_conf_merge_limits(replay_conf_parser_t *parser,
     for (i = 0; i < n; i++) {
         limits[i] = line[i]->limit;
         limits[i].number = parser->limits.nelts;
+        limits[i].dry_run |= level->location->place.dry_run;
 
         limit = replay_array_push(parser->pool, &parser->limits,
                                   sizeof(replay_conf_limit_t *));

@@ -81,7 +81,7 @@ typedef struct {
     replay_text_t               count_text;  /* as said; empty: all */
     replay_text_t               reset_text;
     int64_t                     delay;       /* ms; 0: none */
-    int                         dry_run;     /* the limit's own */
+    int                         dry_run;     /* its own, or the place's */
     replay_conf_ref_t           ref;
 } replay_conf_limit_t;
 

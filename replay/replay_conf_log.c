@@ -259,7 +259,9 @@ replay_conf_log_is_rotated(replay_text_t suffix)
     }
 
     for (i = 1; i < suffix.len; i++) {
-        if (memchr("0123456789.-_:T", suffix.data[i], 15) == NULL) {
+        if (suffix.data[i] == '\0'
+            || strchr("0123456789.-_:T", suffix.data[i]) == NULL)
+        {
             return 0;
         }
     }

@@ -1,6 +1,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -94,12 +95,34 @@ replay_input_line(replay_input_t *input, replay_text_t *line)
 }
 
 
-int
-replay_input_peek(replay_input_t *input, replay_text_t *line)
+size_t
+replay_input_peek(replay_input_t *input, replay_text_t *lines, size_t n)
 {
-    size_t  next;
+    size_t       i, next;
+    const char  *p, *end, *last;
 
-    return replay_input_find(input, line, &next);
+    if (!replay_input_find(input, &lines[0], &next) || lines[0].data == NULL) {
+        return 0;
+    }
+
+    /* those that are read already */
+
+    p = input->buf + next;
+    last = input->buf + input->end;
+
+    for (i = 1; i < n; i++) {
+        end = memchr(p, '\n', (size_t) (last - p));
+
+        if (end == NULL) {
+            break;
+        }
+
+        lines[i].data = p;
+        lines[i].len = (size_t) (end - p);
+        p = end + 1;
+    }
+
+    return i;
 }
 
 
@@ -216,6 +239,13 @@ replay_input_fill(replay_input_t *input)
     }
 
     (void) snprintf(input->error, sizeof(input->error), "%s", why);
+
+    replay_say("%s: %s; the %" PRIu64 " lines before are read", input->name,
+               why, input->lines);
+
+    /* the line that it ends in is no bad one */
+
+    input->start = input->end;
 }
 
 

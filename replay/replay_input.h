@@ -43,8 +43,9 @@ void replay_input_close(replay_input_t *input);
  */
 int replay_input_line(replay_input_t *input, replay_text_t *line);
 
-/* the same, but the line comes again */
-int replay_input_peek(replay_input_t *input, replay_text_t *line);
+/* the first lines, which come again; returns how many, 0 if there are none */
+size_t replay_input_peek(replay_input_t *input, replay_text_t *lines,
+    size_t n);
 
 /* bytes of the file that have been read */
 int64_t replay_input_offset(const replay_input_t *input);

@@ -82,7 +82,7 @@ replay_ladder_limits(replay_ladder_t *ladder, replay_limits_t *limits,
     int64_t wanted)
 {
     size_t                n, every, i;
-    int64_t               limit, last, percentiles[REPLAY_PERCENTILES];
+    int64_t               limit, last, most, percentiles[REPLAY_PERCENTILES];
     replay_peaks_t       *peaks;
     replay_group_t       *group;
     replay_peak_count_t  *counts;
@@ -95,12 +95,21 @@ replay_ladder_limits(replay_ladder_t *ladder, replay_limits_t *limits,
     free(counts);
 
     limit = replay_round_limit(sw_max(1, percentiles[0] / 2));
-    last = replay_round_limit(sw_max(percentiles[REPLAY_PERCENTILES - 1],
-                                     wanted));
+    most = percentiles[REPLAY_PERCENTILES - 1];
+
+    /* these count what has left the window already, up to as much again */
+
+    if (ladder->rule.algorithm == SW_COUNTER
+        || ladder->rule.algorithm == SW_STRICT)
+    {
+        most *= 2;
+    }
+
+    last = replay_round_limit(sw_max(most, wanted));
 
     n = 1;
 
-    for (i = (size_t) 0; limit < last; i++) {
+    while (limit < last) {
         limit = replay_next_limit(limit);
         n++;
     }

@@ -159,10 +159,13 @@ replay_candidate_decide(replay_limits_t *limits,
                            claim->cost, &verdict);
 
     outcome->admits = verdict.admits;
-    outcome->possible = verdict.possible;
-    outcome->sure = verdict.sure;
 
     replay_candidate_count(candidate, claim->client, &verdict, outcome);
+
+    if (candidate->doubts_offset) {
+        replay_bounds_request(&limits->bounds, event->time);
+        replay_bounds_add(&limits->bounds, candidate, claim->client, outcome);
+    }
 
     if (limits && limits->decisions) {
         replay_limits_print(limits, candidate, event, claim, &verdict);
@@ -176,15 +179,13 @@ static void
 replay_limits_all(replay_limits_t *limits, const replay_event_t *event,
     const replay_claim_t *claims, replay_text_t path)
 {
-    int                  admits, possible, sure;
+    int                  admits;
     size_t               i;
     replay_group_t      *group;
     replay_verdict_t     verdicts[REPLAY_CLAIMS_MAX];
     replay_outcome_t     outcome;
 
     admits = 1;
-    possible = 1;
-    sure = 1;
 
     for (i = 0; i < event->nclaims; i++) {
         group = limits->limits[claims[i].limit].group;
@@ -192,24 +193,28 @@ replay_limits_all(replay_limits_t *limits, const replay_event_t *event,
         replay_candidate_check(group->candidates, claims[i].client,
                                event->time, claims[i].cost, &verdicts[i]);
 
-        admits &= verdicts[i].admits;
-        possible &= verdicts[i].possible;
-        sure &= verdicts[i].sure;
+        admits &= verdicts[i].admits
+                  || limits->limits[claims[i].limit].dry_run;
     }
 
     limits->rejected += !admits;
+
+    replay_bounds_request(&limits->bounds, event->time);
 
     for (i = 0; i < event->nclaims; i++) {
         group = limits->limits[claims[i].limit].group;
 
         replay_outcome_init(&outcome, limits, event, &claims[i], path);
 
-        outcome.admits = admits;
-        outcome.possible = possible;
-        outcome.sure = sure;
+        outcome.admits = admits && verdicts[i].admits;
 
         replay_candidate_count(group->candidates, claims[i].client,
                                &verdicts[i], &outcome);
+
+        if (group->candidates->doubts_offset) {
+            replay_bounds_add(&limits->bounds, group->candidates,
+                              claims[i].client, &outcome);
+        }
 
         if (limits->decisions) {
             replay_limits_print(limits, group->candidates, event, &claims[i],
@@ -234,6 +239,7 @@ replay_outcome_init(replay_outcome_t *outcome, replay_limits_t *limits,
     outcome->timeline = &limits->timeline;
     outcome->charged = limit->count == NULL
                        || sw_statuses_have(limit->count, event->status);
+    outcome->dry_run = limit->dry_run;
     outcome->resets = limit->reset
                       && sw_statuses_have(limit->reset, event->status);
 }

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "replay_bounds.h"
 #include "replay_candidate.h"
 #include "replay_clients.h"
 #include "replay_peaks.h"
@@ -45,6 +46,7 @@ typedef struct {
     replay_value_t         cost;           /* of no parts: it is units */
     int64_t                units;
     replay_value_t         condition;      /* of no parts: always */
+    int                    dry_run;        /* rejects no request */
 } replay_limit_t;
 
 
@@ -55,6 +57,7 @@ typedef struct {
     size_t                 ngroups;
     int                    joint;          /* all must admit */
     replay_timeline_t      timeline;
+    replay_bounds_t        bounds;
     int64_t                first;          /* times of requests, ms */
     int64_t                last;
     uint64_t               requests;

@@ -247,8 +247,6 @@ replay_location_look(const replay_location_t **found, replay_text_t uri)
         {
             *found = location;
 
-            /* in a regular expression nginx does not redirect */
-
             (void) replay_location_look(found, uri);
 
             return REPLAY_LOCATION_FOUND;
@@ -266,10 +264,18 @@ replay_location_look_static(const replay_location_t **found,
     replay_text_t uri)
 {
     size_t                    n;
+    unsigned                  redirects;
     const replay_location_t  *location, *prefix, *redirect;
 
     prefix = NULL;
+    redirects = 0;
     redirect = NULL;
+
+    /* nginx makes no tree of those in a regular expression, and finds none */
+
+    if ((*found)->type == REPLAY_LOCATION_REGEX) {
+        return REPLAY_LOCATION_NONE;
+    }
 
     for (location = (*found)->locations; location; location = location->next) {
 
@@ -283,8 +289,16 @@ replay_location_look_static(const replay_location_t **found,
             continue;
         }
 
-        if (location->redirects && location->name.len == uri.len + 1) {
-            redirect = location;
+        /* either one may pass on, and then the exact one is that of nginx */
+
+        if (location->name.len == uri.len + 1
+            && location->name.data[uri.len] == '/')
+        {
+            redirects |= location->redirects;
+
+            if (redirect == NULL || location->type == REPLAY_LOCATION_EXACT) {
+                redirect = location;
+            }
         }
 
         if (location->type == REPLAY_LOCATION_EXACT) {
@@ -304,7 +318,7 @@ replay_location_look_static(const replay_location_t **found,
         }
     }
 
-    if (redirect && (prefix == NULL || prefix->name.len < uri.len)) {
+    if (redirects && (prefix == NULL || prefix->name.len < uri.len)) {
         *found = redirect;
         return REPLAY_LOCATION_REDIRECT;
     }

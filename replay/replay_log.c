@@ -19,8 +19,10 @@ typedef struct {
 } replay_source_t;
 
 
-static const char *replay_log_time(replay_log_t *log, replay_text_t sample,
-    const char *name);
+static const char *replay_log_time(replay_log_t *log,
+    const replay_text_t *samples, size_t n, const char *name);
+static int replay_log_try_time(replay_log_t *log,
+    const replay_text_t *samples, size_t n);
 static const char *replay_log_compile(replay_log_t *log,
     replay_value_t *value, const char *text);
 static int replay_log_next(replay_log_t *log, replay_source_t *source);
@@ -40,11 +42,12 @@ static uint16_t replay_log_status(replay_log_t *log,
 
 
 const char *
-replay_log_prepare(replay_log_t *log, replay_text_t sample, const char *time)
+replay_log_prepare(replay_log_t *log, const replay_text_t *samples, size_t n,
+    const char *time)
 {
     const char  *error;
 
-    error = replay_log_time(log, sample, time);
+    error = replay_log_time(log, samples, n, time);
 
     if (error) {
         return error;
@@ -79,18 +82,16 @@ replay_log_prepare(replay_log_t *log, replay_text_t sample, const char *time)
 }
 
 
-/* which variable is the time: that with the most digits */
+/* which variable is the time: the finest that there is */
 
 static const char *
-replay_log_time(replay_log_t *log, replay_text_t sample, const char *name)
+replay_log_time(replay_log_t *log, const replay_text_t *samples, size_t n,
+    const char *name)
 {
-    int               i;
-    int64_t           time;
-    const char       *error;
-    replay_text_t     text;
-    replay_record_t  *record;
+    int          i;
+    const char  *error;
 
-    static const char *const  names[] = {
+    static const char *const  variables[] = {
         "$msec", "$time_iso8601", "$time_local", NULL
     };
 
@@ -99,50 +100,27 @@ replay_log_time(replay_log_t *log, replay_text_t sample, const char *name)
         ".time_iso8601", ".time_local", ".datetime", ".date", NULL
     };
 
-    const char *const  *tried;
+    const char *const  *names;
 
-    tried = log->format->json ? members : names;
+    const char *const   named[] = { name, NULL };
 
-    record = replay_calloc(1, sizeof(replay_record_t));
-    record->prefix = log->prefix;
+    names = name ? named : log->format->json ? members : variables;
 
-    for (i = 0; name || tried[i]; i++) {
+    for (i = 0; names[i]; i++) {
+        error = replay_log_compile(log, &log->time, names[i]);
 
-        if (name && i) {
+        if (error == NULL && (replay_log_try_time(log, samples, n)
+                              || (name == NULL && !log->format->json)))
+        {
             break;
         }
 
-        error = replay_log_compile(log, &log->time, name ? name : tried[i]);
-
-        if (error) {
-
-            if (name) {
-                free(record);
-                return error;
-            }
-
-            continue;
-        }
-
-        if (replay_format_read(log->format, sample, &record->line) != NULL) {
-            break;
-        }
-
-        text = replay_value_get(&log->time, record);
-        time = text.len ? replay_time_parse(text) : REPLAY_TIME_BAD;
-
-        if (time != REPLAY_TIME_BAD) {
-            log->fine = replay_time_is_fine(text);
-        }
-
-        if (time != REPLAY_TIME_BAD || log->format->json == NULL || name) {
-            break;
+        if (name) {
+            return error ? error : "--time: it is no time in the first lines";
         }
     }
 
-    free(record);
-
-    if (name == NULL && tried[i] == NULL) {
+    if (names[i] == NULL) {
         return log->format->json
                ? "no time is found in it; name its member by --time .MEMBER"
                : "it has none of $msec, $time_iso8601 and $time_local";
@@ -153,6 +131,39 @@ replay_log_time(replay_log_t *log, replay_text_t sample, const char *name)
     }
 
     return NULL;
+}
+
+
+/* whether one of the samples has that time, and how fine it is */
+
+static int
+replay_log_try_time(replay_log_t *log, const replay_text_t *samples, size_t n)
+{
+    int               found;
+    size_t            i;
+    replay_text_t     text;
+    replay_record_t  *record;
+
+    record = replay_calloc(1, sizeof(replay_record_t));
+    found = 0;
+
+    for (i = 0; i < n && !found; i++) {
+
+        if (replay_format_read(log->format, samples[i], &record->line)) {
+            continue;
+        }
+
+        text = replay_value_get(&log->time, record);
+        found = text.len && replay_time_parse(text) != REPLAY_TIME_BAD;
+
+        if (found) {
+            log->fine = replay_time_is_fine(text);
+        }
+    }
+
+    free(record);
+
+    return found;
 }
 
 

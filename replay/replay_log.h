@@ -64,11 +64,11 @@ typedef struct {
 
 
 /*
- * Compiles what is read of each line; sample is the first line.  NULL, or what
+ * Compiles what is read of each line; samples are the first ones.  NULL, or what
  * the format lacks.  A field for the time may be named.
  */
-const char *replay_log_prepare(replay_log_t *log, replay_text_t sample,
-    const char *time);
+const char *replay_log_prepare(replay_log_t *log,
+    const replay_text_t *samples, size_t n, const char *time);
 
 /* all lines of all inputs, by time, into the queue; closes the inputs */
 void replay_log_read(replay_log_t *log, replay_input_t *inputs, size_t n);

@@ -15,6 +15,10 @@
 #include "sw_parse.h"
 
 
+/* lines that are looked at to see what a log has */
+#define REPLAY_SAMPLES  64
+
+
 /* all of a run */
 
 typedef struct {
@@ -29,14 +33,15 @@ typedef struct {
 
     replay_spool_t      spool;
     int                 spooled;
-    int                 coupled;
+    int                 doubt;             /* requests differ */
     int                 automatic;         /* rates are to be found */
 } replay_t;
 
 
 static void replay_open(replay_t *replay);
 static const char *replay_choose_format(replay_t *replay,
-    replay_text_t sample);
+    const replay_text_t *samples, size_t n);
+static const char *replay_guess_format(replay_text_t line);
 static const char *replay_conf_choose_format(replay_t *replay);
 static void replay_compile(replay_t *replay, const char *option,
     replay_value_t *value, replay_text_t text);
@@ -92,6 +97,7 @@ main(int argc, char **argv)
     replay_queue_init(&replay->log.queue, replay_handle, replay_handle_ahead,
                       replay);
     replay_log_read(&replay->log, replay->inputs, replay->options.nfiles);
+    replay_bounds_end(&replay->limits.bounds);
 
     if (replay->log.lines == 0) {
         replay_fatal("there are no lines");
@@ -133,10 +139,10 @@ main(int argc, char **argv)
 static void
 replay_open(replay_t *replay)
 {
-    size_t             i;
+    size_t             i, n;
     const char        *error, *format;
     replay_log_t      *log;
-    replay_text_t      sample;
+    replay_text_t      samples[REPLAY_SAMPLES];
     replay_options_t  *options;
 
     log = &replay->log;
@@ -151,23 +157,26 @@ replay_open(replay_t *replay)
     }
 
     replay->inputs = replay_calloc(options->nfiles, sizeof(replay_input_t));
-    memset(&sample, 0, sizeof(replay_text_t));
+    n = 0;
 
     for (i = 0; i < options->nfiles; i++) {
         replay_input_open(&replay->inputs[i], options->files[i]);
 
         options->files[i] = replay->inputs[i].name;
 
-        if (sample.len == 0) {
-            (void) replay_input_peek(&replay->inputs[i], &sample);
+        if (n == 0) {
+            n = replay_input_peek(&replay->inputs[i], samples,
+                                  REPLAY_SAMPLES);
         }
     }
 
-    /* it is read when the format is known, and it moves when more is read */
+    /* they move when more is read */
 
-    sample = replay_pool_text(&replay->pool, sample);
+    for (i = 0; i < n; i++) {
+        samples[i] = replay_pool_text(&replay->pool, samples[i]);
+    }
 
-    format = replay_choose_format(replay, sample);
+    format = replay_choose_format(replay, samples, n);
 
     error = replay_format_compile(&replay->format, &replay->pool, format);
 
@@ -175,13 +184,18 @@ replay_open(replay_t *replay)
         replay_fatal("the format of the log: %s", error);
     }
 
-    replay->format.sample = sample;
+    for (i = 0; i < n && replay->format.sample.len == 0; i++) {
+
+        if (samples[i].len && samples[i].data[0] == '{') {
+            replay->format.sample = samples[i];
+        }
+    }
 
     log->format = &replay->format;
     log->limits = &replay->limits;
     log->prefix = options->prefix;
 
-    error = replay_log_prepare(log, sample, options->time);
+    error = replay_log_prepare(log, samples, n, options->time);
 
     if (error) {
         replay_fatal("the format of the log: %s", error);
@@ -209,9 +223,9 @@ replay_open(replay_t *replay)
 
 
 static const char *
-replay_choose_format(replay_t *replay, replay_text_t sample)
+replay_choose_format(replay_t *replay, const replay_text_t *samples, size_t n)
 {
-    size_t                       i, quotes;
+    size_t                       i;
     const char                  *format;
     replay_text_t                name;
     const replay_conf_format_t  *found;
@@ -250,17 +264,32 @@ replay_choose_format(replay_t *replay, replay_text_t sample)
         return format;
     }
 
-    if (sample.len && sample.data[0] == '{') {
+    for (i = 0; i < n && format == NULL; i++) {
+        format = replay_guess_format(samples[i]);
+    }
+
+    return format ? format : REPLAY_COMBINED;
+}
+
+
+/* by its first byte, or by its quotes; NULL: by neither */
+
+static const char *
+replay_guess_format(replay_text_t line)
+{
+    size_t  i, quotes;
+
+    if (line.len && line.data[0] == '{') {
         return "json";
     }
 
     quotes = 0;
 
-    for (i = 0; i < sample.len; i++) {
-        quotes += (sample.data[i] == '"');
+    for (i = 0; i < line.len; i++) {
+        quotes += (line.data[i] == '"');
     }
 
-    return quotes == 2 ? REPLAY_COMMON : REPLAY_COMBINED;
+    return quotes == 0 ? NULL : quotes == 2 ? REPLAY_COMMON : REPLAY_COMBINED;
 }
 
 
@@ -281,8 +310,8 @@ replay_conf_choose_format(replay_t *replay)
                                           options->files[i]);
 
         if (other == NULL || (format && other != format)) {
-            replay_fatal("%s: %s tells not which log_format it has; name it "
-                         "by --format", options->files[i], options->conf);
+            replay_fatal("%s: %s does not tell which log_format it has; "
+                         "name it by --format", options->files[i], options->conf);
         }
 
         format = other;
@@ -358,12 +387,12 @@ replay_set_limits(replay_t *replay)
                        replay_text_of(options->cost));
     }
 
-    replay->coupled = options->cost || options->count_text;
+    replay->doubt = options->cost || options->count_text;
 
     group->candidates = replay_calloc(options->nrates * options->nalgorithms,
                                       sizeof(replay_candidate_t));
 
-    if (replay->coupled || options->ban_text) {
+    if (replay->doubt || options->ban_text) {
         group->plain = replay_calloc(options->nrates * options->nalgorithms,
                                      sizeof(replay_candidate_t));
     }
@@ -415,7 +444,7 @@ replay_add_candidates(replay_t *replay, replay_rate_t *rate)
         candidate = &group->candidates[group->n];
 
         replay_candidate_init(candidate, &rule, &options->ban, span,
-                              replay->coupled);
+                              replay->doubt);
 
         candidate->rate = rate->text;
 
@@ -606,6 +635,7 @@ replay_set_use(replay_t *replay, const replay_conf_limit_t *use,
     limit->units = use->units;
     limit->count = use->count;
     limit->reset = use->reset;
+    limit->dry_run = use->dry_run;
 
     if ((use->count || use->reset) && replay->log.status.n == 0) {
         replay_note(replay, "%s:%u: the limit is left out: the log has no "
@@ -717,7 +747,10 @@ replay_find_rates(replay_t *replay)
     again = replay->limits;
     again.limits = &limit;
 
+    memset(&again.bounds, 0, sizeof(replay_bounds_t));
+
     replay_spool_read(&replay->spool, replay_limits_decide, &again);
+    replay_bounds_end(&again.bounds);
 }
 
 
@@ -806,16 +839,17 @@ replay_reasons(replay_t *replay, const replay_step_t *step, int64_t window)
 
     recommendation->reasons[recommendation->nreasons++] =
         replay_pool_print(pool, "it would have rejected %" PRIu64 " of %"
-                          PRIu64 " requests, of %" PRIu64 " clients",
+                          PRIu64 " requests, of %" PRIu64 " client%s",
                           step->rejected, replay->limits.requests,
-                          step->clients);
+                          step->clients, step->clients == 1 ? "" : "s");
 
     if (step != ladder->steps) {
         recommendation->reasons[recommendation->nreasons++] =
             replay_pool_print(pool, "%s would have rejected %" PRIu64
-                              " requests, of %" PRIu64 " clients",
+                              " requests, of %" PRIu64 " client%s",
                               replay_rate_print(pool, step[-1].limit, window),
-                              step[-1].rejected, step[-1].clients);
+                              step[-1].rejected, step[-1].clients,
+                              step[-1].clients == 1 ? "" : "s");
     }
 }
 
@@ -850,10 +884,22 @@ replay_notes(replay_t *replay)
     for (i = 0; i < replay->options.nfiles; i++) {
 
         if (replay->inputs[i].error[0]) {
-            replay_note(replay, "%s ended early: %s; what came before is "
+            replay_note(replay, "%s ends early: %s; what came before is "
                         "replayed", replay->inputs[i].name,
                         replay->inputs[i].error);
         }
+    }
+
+    if (log->out_of_order) {
+        replay_note(replay, "%" PRIu64 " lines came more than %d seconds out "
+                    "of order, and are left out; name the logs of several "
+                    "servers one by one", log->out_of_order,
+                    REPLAY_LATE_SECONDS);
+    }
+
+    if (log->bad_costs) {
+        replay_note(replay, "%" PRIu64 " costs are no numbers; these requests "
+                    "are left out", log->bad_costs);
     }
 
     if (!log->fine) {

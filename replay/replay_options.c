@@ -151,15 +151,22 @@ replay_options_read(replay_options_t *options, replay_pool_t *pool, int argc,
         names[i].has_arg = replay_options[i].argument;
     }
 
-    while ((code = getopt_long(argc, argv, "h", names, &index)) != -1) {
+    opterr = 0;
+
+    while ((code = getopt_long(argc, argv, ":h", names, &index)) != -1) {
 
         if (code == 'h') {
             replay_option_help(options, pool, NULL);
         }
 
+        if (code == ':') {
+            replay_fatal("%s lacks its value; try 'slidewin-replay --help'",
+                         argv[optind - 1]);
+        }
+
         if (code == '?') {
-            fputs("Try 'slidewin-replay --help'.\n", stderr);
-            exit(REPLAY_EXIT_ERROR);
+            replay_fatal("%s is no option; try 'slidewin-replay --help'",
+                         argv[optind - 1]);
         }
 
         option = &replay_options[index];

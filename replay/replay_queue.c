@@ -13,6 +13,8 @@ static void replay_bucket_hand_on(replay_queue_t *queue,
     replay_bucket_t *bucket, uint32_t i, replay_event_pt handler);
 static int replay_bucket_compare(const void *one, const void *two,
     void *data);
+static int replay_event_compare(const replay_event_t *one,
+    const replay_event_t *two);
 static void *replay_bucket_room(void *items, uint32_t *room, uint32_t need,
     size_t size);
 
@@ -93,7 +95,8 @@ replay_queue_add(replay_queue_t *queue, replay_event_t *event,
     bucket->npaths += (uint32_t) path.len;
 
     if (bucket->nevents
-        && bucket->events[bucket->nevents - 1].time > event->time)
+        && replay_event_compare(&bucket->events[bucket->nevents - 1], event)
+           > 0)
     {
         bucket->unsorted = 1;
     }
@@ -216,28 +219,32 @@ replay_bucket_hand_on(replay_queue_t *queue, replay_bucket_t *bucket,
 }
 
 
-/* by time, and then as they came */
-
 static int
 replay_bucket_compare(const void *one, const void *two, void *data)
 {
-    uint32_t                a, b;
-    const replay_event_t   *first, *second;
     const replay_bucket_t  *bucket;
 
     bucket = data;
 
-    a = *(const uint32_t *) one;
-    b = *(const uint32_t *) two;
+    return replay_event_compare(&bucket->events[*(const uint32_t *) one],
+                                &bucket->events[*(const uint32_t *) two]);
+}
 
-    first = &bucket->events[a];
-    second = &bucket->events[b];
 
-    if (first->time != second->time) {
-        return first->time < second->time ? -1 : 1;
+/* by time, then as the files are named and the lines stand in them */
+
+static int
+replay_event_compare(const replay_event_t *one, const replay_event_t *two)
+{
+    if (one->time != two->time) {
+        return one->time < two->time ? -1 : 1;
     }
 
-    return (a > b) - (a < b);
+    if (one->file != two->file) {
+        return one->file < two->file ? -1 : 1;
+    }
+
+    return (one->line > two->line) - (one->line < two->line);
 }
 
 
@@ -246,7 +253,7 @@ replay_bucket_room(void *items, uint32_t *room, uint32_t need, size_t size)
 {
     uint64_t  want;
 
-    want = (uint64_t) need * 2;
+    want = (uint64_t) need + need / 4;
 
     if (want > UINT32_MAX) {
         replay_fatal("too many requests in a second");

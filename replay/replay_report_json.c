@@ -13,7 +13,7 @@
 static void replay_json_log(const replay_report_t *report, FILE *file);
 static void replay_json_candidate(const replay_report_t *report, FILE *file,
     const replay_group_t *group, const replay_candidate_t *candidate,
-    const replay_candidate_t *plain, int plots);
+    const replay_candidate_t *plain);
 static void replay_json_worst(const replay_report_t *report, FILE *file,
     const replay_group_t *group, const replay_candidate_t *candidate);
 static void replay_json_series(const replay_report_t *report, FILE *file,
@@ -56,8 +56,7 @@ replay_report_json(const replay_report_t *report, FILE *file, int plots)
             first = 0;
 
             replay_json_candidate(report, file, group, &group->candidates[j],
-                                  group->plain ? &group->plain[j] : NULL,
-                                  plots);
+                                  group->plain ? &group->plain[j] : NULL);
         }
     }
 
@@ -142,7 +141,7 @@ replay_json_log(const replay_report_t *report, FILE *file)
 static void
 replay_json_candidate(const replay_report_t *report, FILE *file,
     const replay_group_t *group, const replay_candidate_t *candidate,
-    const replay_candidate_t *plain, int plots)
+    const replay_candidate_t *plain)
 {
     const replay_options_t  *options;
 
@@ -212,9 +211,7 @@ replay_json_candidate(const replay_report_t *report, FILE *file,
         fputs("\"plain\":null,", file);
     }
 
-    if (plots) {
-        replay_json_series(report, file, candidate);
-    }
+    replay_json_series(report, file, candidate);
 
     replay_json_text(file, "zone",
                      replay_zone_print(report, group, candidate));

@@ -109,6 +109,7 @@ replay_text_log(const replay_report_t *report, FILE *file,
     char                 bad[REPLAY_COUNT_LEN];
     size_t               i;
     const replay_log_t  *log;
+    replay_group_t      *group;
 
     log = report->log;
 
@@ -117,10 +118,17 @@ replay_text_log(const replay_report_t *report, FILE *file,
             replay_count_text(requests, report->limits->requests));
 
     for (i = 0; i < report->limits->ngroups; i++) {
-        fprintf(file, "%s %s clients by ", i ? "," : " of",
-                replay_count_text(bad,
-                                  report->limits->groups[i].clients.n));
-        replay_print_plain(file, report->limits->groups[i].key.text);
+        group = &report->limits->groups[i];
+
+        fprintf(file, "%s %s client%s by ", i ? "," : " of",
+                replay_count_text(bad, group->clients.n),
+                group->clients.n == 1 ? "" : "s");
+        replay_print_plain(file, group->key.text);
+
+        if (log->conf) {
+            fprintf(file, " in %.*s", (int) group->candidates->name.len,
+                    group->candidates->name.data);
+        }
     }
 
     fprintf(file, "%s\n%s to %s\n", paint->plain,
@@ -131,17 +139,15 @@ replay_text_log(const replay_report_t *report, FILE *file,
                          "filter");
     replay_text_left_out(file, log->unlimited, "requests meet no limit");
     replay_text_left_out(file, log->empty_keys, "empty keys are not counted");
-    replay_text_left_out(file, log->out_of_order, "lines came more than a "
-                         "minute out of order, and are left out");
-    replay_text_left_out(file, log->bad_costs, "costs are no numbers; these "
-                         "requests are left out");
     replay_text_left_out(file, log->answered_429, "requests were answered "
                          "429 when they came; here they are decided anew");
 
     if (log->bad_lines) {
-        fprintf(file, "%s%s bad lines%s; the first is %s:%" PRIu64 ", %s: ",
-                paint->bad, replay_count_text(bad, log->bad_lines),
-                paint->plain, log->bad_file, log->bad_line, log->bad_why);
+        fprintf(file, "%s%s bad line%s%s; the first is ", paint->bad,
+                replay_count_text(bad, log->bad_lines),
+                log->bad_lines == 1 ? "" : "s", paint->plain);
+        replay_print_plain(file, replay_text_of(log->bad_file));
+        fprintf(file, ":%" PRIu64 ", %s: ", log->bad_line, log->bad_why);
         replay_print_plain(file, log->bad_text);
         fputc('\n', file);
     }
@@ -262,8 +268,9 @@ replay_text_peaks(const replay_report_t *report, FILE *file,
 
     rate = replay_rate_print(report->pool, 1, window);
 
-    fprintf(file, "\n%sPeaks%s, units of a client in any %s", paint->strong,
-            paint->plain, rate + sizeof("1r/") - 1);
+    fprintf(file, "\n%sPeaks%s, units of a client in any %s%s", paint->strong,
+            paint->plain, rate[3] >= '0' && rate[3] <= '9' ? "" : "1",
+            rate + sizeof("1r/") - 1);
 
     if (report->limits->ngroups > 1) {
         fputs(", by ", file);
@@ -369,8 +376,8 @@ replay_text_paste(const replay_report_t *report, FILE *file,
 
     group = &report->limits->groups[0];
 
-    fprintf(file, "\n%sFor nginx.conf%s, one of\n", paint->strong,
-            paint->plain);
+    fprintf(file, "\n%sFor nginx.conf%s%s\n", paint->strong,
+            paint->plain, group->n > 1 ? ", one of" : "");
 
     for (j = 0; j < group->n; j++) {
         fprintf(file, "  %s\n",

@@ -9,7 +9,7 @@
  * another, and all are charged, the first admits at least as many as any true
  * order did up to each time, and the second at most: the n-th admission can
  * only be later when an earlier one is.  Else the bounds are made of what is
- * surely and what is possibly counted: see replay_candidate.c.
+ * surely and what is possibly counted: see replay_bounds.h.
  */
 
 

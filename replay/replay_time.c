@@ -16,6 +16,7 @@ static int64_t replay_time_epoch(replay_text_t text);
 static int64_t replay_time_zone(const char *p, size_t len);
 static int64_t replay_time_make(int64_t year, int64_t month, int64_t day,
     const char *clock);
+static int64_t replay_month_days(int64_t year, int64_t month);
 static int64_t replay_days(int64_t year, int64_t month, int64_t day);
 static int64_t replay_digits(const char *p, size_t n);
 
@@ -254,7 +255,8 @@ replay_time_make(int64_t year, int64_t month, int64_t day, const char *clock)
 
     /* a leap second is the next one */
 
-    if (year < 1970 || month < 1 || month > 12 || day < 1 || day > 31
+    if (year < 1970 || month < 1 || month > 12 || day < 1
+        || day > replay_month_days(year, month)
         || hours < 0 || hours > 23 || clock[2] != ':'
         || minutes < 0 || minutes > 59 || clock[5] != ':'
         || seconds < 0 || seconds > 60)
@@ -264,6 +266,19 @@ replay_time_make(int64_t year, int64_t month, int64_t day, const char *clock)
 
     return replay_days(year, month, day) * REPLAY_DAY_MS
            + ((hours * 60 + minutes) * 60 + seconds) * 1000;
+}
+
+
+static int64_t
+replay_month_days(int64_t year, int64_t month)
+{
+    static const uint8_t  days[] = {
+        31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31
+    };
+
+    return days[month - 1]
+           + (month == 2 && year % 4 == 0
+              && (year % 100 != 0 || year % 400 == 0));
 }
 
 

@@ -92,7 +92,12 @@ replay_value_compile(replay_value_t *value, replay_format_t *format,
     value->parts = replay_pool_alloc(format->pool,
                                      n * sizeof(replay_value_part_t));
 
-    if (text.len > 1 && text.data[0] == '.' && format->json) {
+    if (text.len > 1 && text.data[0] == '.') {
+
+        if (format->json == NULL) {
+            return "a member of JSON, and the log is not JSON";
+        }
+
         part = &value->parts[value->n++];
         memset(part, 0, sizeof(replay_value_part_t));
         part->kind = REPLAY_FIELD;

@@ -7,6 +7,8 @@
 #include "replay_where.h"
 
 
+#define REPLAY_WHERE_SPACE  " \t\r\n"
+
 /* a bound for parentheses and "not" */
 #define REPLAY_WHERE_DEPTH  50
 
@@ -64,6 +66,7 @@ static int replay_where_word(replay_where_parser_t *parser,
     const char *word);
 static replay_text_t replay_where_take(replay_where_parser_t *parser,
     const char *ends);
+static const char *replay_where_place(const replay_where_parser_t *parser);
 static void replay_where_space(replay_where_parser_t *parser);
 static int replay_where_term_matches(const replay_where_t *term,
     replay_record_t *record, int64_t time);
@@ -96,8 +99,8 @@ replay_where_compile(replay_format_t *format, const char *text,
 
     if (where && *parser.p) {
         parser.error = replay_pool_print(format->pool,
-                                "expected \"and\" or \"or\" at \"%s\"",
-                                parser.p);
+                                "expected \"and\" or \"or\" %s",
+                                replay_where_place(&parser));
         replay_where_free(where);
         where = NULL;
     }
@@ -222,7 +225,8 @@ replay_where_term(replay_where_parser_t *parser)
     if (name.len == 0) {
         parser->error = replay_pool_print(parser->format->pool,
                                 "expected a field such as uri, method, "
-                                "status or $host at \"%s\"", parser->p);
+                                "status or $host %s",
+                                replay_where_place(parser));
         return NULL;
     }
 
@@ -301,7 +305,6 @@ replay_where_operator(replay_where_parser_t *parser, replay_where_t *term,
         int              caseless;
     } operators[] = {
         { "=",   REPLAY_EQUAL,   0, 0 },
-        { "==",  REPLAY_EQUAL,   0, 0 },
         { "!=",  REPLAY_EQUAL,   1, 0 },
         { "^~",  REPLAY_PREFIX,  0, 0 },
         { "!^~", REPLAY_PREFIX,  1, 0 },
@@ -333,7 +336,7 @@ replay_where_operator(replay_where_parser_t *parser, replay_where_t *term,
 
     parser->error = replay_pool_print(parser->format->pool,
                                 "expected one of = != ^~ ~ ~* !~ !~* < <= > "
-                                ">= at \"%s\"", parser->p);
+                                ">= %s", replay_where_place(parser));
     return 0;
 }
 
@@ -364,12 +367,12 @@ replay_where_operand(replay_where_parser_t *parser, replay_where_t *term,
         parser->p = text.data + text.len + 1;
 
     } else {
-        text = replay_where_take(parser, "()");
+        text = replay_where_take(parser, "");
 
         if (text.len == 0) {
             parser->error = replay_pool_print(parser->format->pool,
-                                              "expected a value at \"%s\"",
-                                              parser->p);
+                                              "expected a value %s",
+                                              replay_where_place(parser));
             return 0;
         }
     }
@@ -433,20 +436,26 @@ replay_where_operand(replay_where_parser_t *parser, replay_where_t *term,
 }
 
 
-/* up to a space, or one of the ends */
+/* up to a space, or one of the ends; parentheses in it come in pairs */
 
 static replay_text_t
 replay_where_take(replay_where_parser_t *parser, const char *ends)
 {
+    unsigned        open;
     const char     *p;
     replay_text_t   text;
 
     p = parser->p;
+    open = 0;
 
-    while (*p && *p != ' ' && *p != '\t' && *p != '\n'
+    while (*p && strchr(REPLAY_WHERE_SPACE, *p) == NULL
            && strchr(ends, *p) == NULL)
     {
-        p++;
+        if (*p == ')' && open-- == 0) {
+            break;
+        }
+
+        open += (*p++ == '(');
     }
 
     text.data = parser->p;
@@ -454,6 +463,17 @@ replay_where_take(replay_where_parser_t *parser, const char *ends)
     parser->p = p;
 
     return text;
+}
+
+
+static const char *
+replay_where_place(const replay_where_parser_t *parser)
+{
+    if (*parser->p == '\0') {
+        return "at its end";
+    }
+
+    return replay_pool_print(parser->format->pool, "at \"%s\"", parser->p);
 }
 
 
@@ -467,7 +487,8 @@ replay_where_word(replay_where_parser_t *parser, const char *word)
     len = strlen(word);
 
     if (strncmp(parser->p, word, len) != 0
-        || (parser->p[len] != ' ' && parser->p[len] != '('))
+        || (parser->p[len] != '('
+            && strspn(parser->p + len, REPLAY_WHERE_SPACE) == 0))
     {
         return 0;
     }
@@ -481,7 +502,7 @@ replay_where_word(replay_where_parser_t *parser, const char *word)
 static void
 replay_where_space(replay_where_parser_t *parser)
 {
-    parser->p += strspn(parser->p, " \t\n");
+    parser->p += strspn(parser->p, REPLAY_WHERE_SPACE);
 }
 
 

@@ -19,12 +19,23 @@ list() {
 
 c_files() {
     find ngx_http_slidewin_module -name '*.[ch]' | sort
-    list bench/*.c tools/pictures/*.c \
+    list bench/*.c bench/accuracy/*.[ch] tools/pictures/*.c replay/*.[ch] \
         t/{fake-store,unit,lib/oracle,lib/preload}/*.[ch]
 }
 
+# What needs nothing but the C library.
 sw_sources() {
-    list ngx_http_slidewin_module/sw/*.c
+    list ngx_http_slidewin_module/sw/*.c bench/accuracy/*.c
+}
+
+replay_sources() {
+    list replay/*.c
+}
+
+# With them: what they need beside the C library. The page is made by the build.
+replay_flags() {
+    list -std=gnu11 -D_GNU_SOURCE -DREPLAY_VERSION='""' \
+        -Ingx_http_slidewin_module/sw -Ireplay "-I$BUILD/replay/release"
 }
 
 nginx_sources() {
@@ -73,9 +84,9 @@ check_words() {
     cd "$ROOT"
     {
         grep -rnwiE 'whoever|somebody|nobody|anybody|reckon(s|ed|ing)?' \
-            ngx_http_slidewin_module lua || [ $? -eq 1 ]
+            ngx_http_slidewin_module lua replay || [ $? -eq 1 ]
     } | findings
-    echo "$(find ngx_http_slidewin_module lua -type f | wc -l) files"
+    echo "$(find ngx_http_slidewin_module lua replay -type f | wc -l) files"
 }
 
 check_layers() {
@@ -101,17 +112,20 @@ nginx_flags() {
 }
 
 check_warnings() {
-    local compiler debug sw nginx flags
+    local compiler debug sw replay nginx flags
 
     cd "$ROOT"
     mapfile -t sw < <(sw_sources)
+    mapfile -t replay < <(replay_flags; replay_sources)
     mapfile -t nginx < <(nginx_sources)
     mapfile -t flags < <(nginx_flags release)
     flags+=(-DNGX_HTTP_SLIDEWIN_TEST=1 -DSW_STEPS=1)
 
     for compiler in gcc clang; do
         "$compiler" -std=gnu11 -O2 "${WARNINGS[@]}" \
-            -Wunused-parameter -fsyntax-only "${sw[@]}"
+            -Wunused-parameter -fsyntax-only \
+            -Ingx_http_slidewin_module/sw "${sw[@]}"
+        "$compiler" -O2 -fsyntax-only "${WARNINGS[@]}" "${replay[@]}"
         # a user's nginx may be built without debug lines
         for debug in 0 1; do
             [ ${#nginx[@]} -eq 0 ] || "$compiler" -O2 -fsyntax-only \
@@ -119,15 +133,17 @@ check_warnings() {
         done
     done
 
-    echo "$((${#sw[@]} + ${#nginx[@]})) files, gcc and clang"
+    echo "$((${#sw[@]} + $(replay_sources | wc -l) + ${#nginx[@]}))" \
+        "files, gcc and clang"
 }
 
 check_cppcheck() {
-    local sw nginx includes common
+    local sw replay nginx includes common
 
     cd "$ROOT"
     mapfile -t includes < <(include_flags)
     mapfile -t sw < <(sw_sources)
+    mapfile -t replay < <(replay_sources)
     mapfile -t nginx < <(nginx_sources)
     common=(
         --quiet --error-exitcode=1 --inline-suppr --std=c11
@@ -137,19 +153,25 @@ check_cppcheck() {
         --template='{file}:{line}: {severity}: {message} [{id}]'
     )
 
-    cppcheck "${common[@]}" --suppress=missingIncludeSystem "${sw[@]}"
+    cppcheck "${common[@]}" --suppress=missingIncludeSystem \
+        -Ingx_http_slidewin_module/sw "${sw[@]}"
+    cppcheck "${common[@]}" --suppress=missingInclude \
+        --suppress=missingIncludeSystem -Ireplay \
+        -Ingx_http_slidewin_module/sw "${replay[@]}"
     # without nginx's headers: cppcheck would look for faults in them, too
     [ ${#nginx[@]} -eq 0 ] || cppcheck "${common[@]}" \
         --suppress=missingInclude "${includes[@]}" "${nginx[@]}"
 
-    echo "$((${#sw[@]} + ${#nginx[@]})) files"
+    echo "$((${#sw[@]} + ${#replay[@]} + ${#nginx[@]})) files"
 }
 
 check_tidy() {
-    local sw nginx flags checks rc=0
+    local sw replay replay_flags nginx flags checks rc=0
 
     cd "$ROOT"
     mapfile -t sw < <(sw_sources)
+    mapfile -t replay < <(replay_sources)
+    mapfile -t replay_flags < <(replay_flags)
     mapfile -t nginx < <(nginx_sources)
     mapfile -t flags < <(nginx_flags release)
     flags+=(-DNGX_HTTP_SLIDEWIN_TEST=1 -DSW_STEPS=1)
@@ -163,7 +185,10 @@ check_tidy() {
     checks+=',-clang-analyzer-security.insecureAPI.*'
 
     clang-tidy --quiet --warnings-as-errors='*' --checks="$checks" \
-        "${sw[@]}" -- -std=gnu11 2>&1 | tidy_noise || rc=1
+        "${sw[@]}" -- -std=gnu11 -Ingx_http_slidewin_module/sw 2>&1 \
+        | tidy_noise || rc=1
+    clang-tidy --quiet --warnings-as-errors='*' --checks="$checks" \
+        "${replay[@]}" -- "${replay_flags[@]}" 2>&1 | tidy_noise || rc=1
     # the analyzer does not see through nginx's queues, nor that an element
     # which is cleared when it is removed, in debug builds, is gone; ASan does
     checks+=',-clang-analyzer-unix.Malloc'
@@ -173,7 +198,7 @@ check_tidy() {
             "${nginx[@]}" -- "${flags[@]}" 2>&1 | tidy_noise || rc=1
 
     [ "$rc" -eq 0 ] || return
-    echo "$((${#sw[@]} + ${#nginx[@]})) files"
+    echo "$((${#sw[@]} + ${#replay[@]} + ${#nginx[@]})) files"
 }
 
 tidy_noise() {
@@ -184,8 +209,9 @@ check_shell() {
     cd "$ROOT"
     shellcheck -x -a build.sh
     shellcheck .ci/run
+    shellcheck replay/embed.sh
     # nginx's configure sets and reads its variables
     shellcheck -s sh -e SC2034,SC2154,SC1091,SC2006,SC2086,SC2116,SC2231 config
-    set -- build.sh tools/*.sh .ci/run config
+    set -- build.sh tools/*.sh replay/embed.sh .ci/run config
     echo "$# files"
 }

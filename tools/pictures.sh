@@ -3,7 +3,7 @@
 # ./build.sh pictures
 
 # pictures DIRECTORY: those of algorithms by a program that has the module's own
-# sw_*.c in it, the chart by the figures of docs/performance.md.
+# sw_*.c in it, the charts by the figures of docs/.
 pictures() {
     local trace
 
@@ -13,6 +13,6 @@ pictures() {
     quiet pictures gcc -O2 "${WARNINGS[@]}" -I"$SRC/sw" -o "$trace" \
         "$ROOT/tools/pictures/trace.c" "$SRC"/sw/*.c
     python3 -B "$ROOT/tools/pictures/draw.py" "$trace" \
-        "$ROOT/docs/performance.md" "$1"
+        "$ROOT/docs" "$1"
     rm -f "$trace"
 }

@@ -14,12 +14,12 @@ replay_program() {
     esac
 
     mkdir -p "$out"
-    quiet "replay-$1" make -f "$ROOT/tools/replay.mk" -j "${2:-$(nproc)}" \
+    quiet "replay-$1" make -f "$ROOT/tools/replay.mk" -j "$(nproc)" \
         ROOT="$ROOT" OUT="$out" VERSION="$(version)" "${options[@]}"
 }
 
 replay_build() {
-    replay_program release "$@"
+    replay_program release
     ln -sf replay/release/slidewin-replay "$BUILD/slidewin-replay"
 }
 

@@ -16,11 +16,12 @@ COMMON  = $(notdir $(wildcard $(SRC)/sw_*.c) \
 
 WARN    = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wvla
 FLAGS   = -std=gnu11 -DSW_STEPS=1 -g -O1 -fno-omit-frame-pointer $(WARN) \
-          -I$(SRC) -I$(REPLAY) -I$(T) -MMD -MP \
+          -Wno-unused-parameter -D_GNU_SOURCE -DREPLAY_VERSION='"unit"' \
+          -I$(SRC) -I$(REPLAY) -I$(T) -I$(@D) -MMD -MP \
           -fno-sanitize-recover=all
 UNIT    = -fsanitize=address,undefined
 FUZZ    = -fsanitize=address,undefined,fuzzer
-LIBS    = -lpcre2-8 -lz -lm
+LIBS    = -lpcre2-8 -lz -lpthread -lm
 
 vpath %.c $(SRC) $(REPLAY) $(T)
 
@@ -38,6 +39,12 @@ $(OUT)/fuzz/%.o: %.c $(MAKEFILE_LIST)
 
 $(OUT)/fuzz/%: $(OUT)/fuzz/%.o $(COMMON:%.c=$(OUT)/fuzz/%.o)
 	clang $(FUZZ) -o $@ $^ $(LIBS)
+
+$(OUT)/unit/replay_report_html.o: $(OUT)/unit/replay_report_page.h
+$(OUT)/fuzz/replay_report_html.o: $(OUT)/fuzz/replay_report_page.h
+
+$(OUT)/%/replay_report_page.h: $(REPLAY)/report.html $(REPLAY)/embed.sh
+	sh $(REPLAY)/embed.sh $< > $@ || { rm -f $@; exit 1; }
 
 .SECONDARY:
 .PHONY: unit fuzz

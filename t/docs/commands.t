@@ -24,6 +24,7 @@ my %verbs = (
     run => 't/tools/demo-works-as-printed.t',
     build => 't/tools/demo-works-as-printed.t',
     bench => 't/tools/bench-report.t',
+    accuracy => 't/tools/accuracy-as-documented.t',
     pictures => 't/docs/pictures.t',
     screenshots => 't/docs/screenshots.t',
     env => 'here', help => 'here', version => 'here',

@@ -15,7 +15,8 @@ my @questions = (
     'how do I try a stricter limit beside the one that is enforced',
     'what does a location with its own `slidewin` do',
     'which header mode for which client', 'do CORS preflights count',
-    'do static assets count', 'which algorithm', 'what should I log',
+    'do static assets count', 'which algorithm',
+    'how accurate is `counter`', 'what should I log',
     'what limit should I set',
     'what should I alert on', 'how do I clear a client',
 );

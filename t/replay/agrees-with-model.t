@@ -53,10 +53,14 @@ sub requests {
     # so that about half of them find no room
     my $gap = $s->{window} / $s->{limit} / $s->{clients}
               / ($s->{cost} ? 2 : 1);
+    # of lines of one time that are in several files none is the first
+    my $least = $s->{input} eq 'files'
+                ? SlidewinReplay::resolution($s->{format}) : 0;
 
     return map {
         # pauses, in which windows end
-        $now += int(rand() < 0.01 ? rand 3 * $s->{window} : rand $gap);
+        $now += $least
+                + int(rand() < 0.01 ? rand 3 * $s->{window} : rand $gap);
         my $cost = !defined $s->{cost} ? 1
                    : rand() < 0.02 ? pick('x', '1x', '-1', '1.5')
                    : rand() < 0.03 ? $s->{limit} + 1 : pick(0, 1, 1, 2, 3);
@@ -139,20 +143,28 @@ sub model {
     return map { [split] } `python3 $root/t/replay/model.py <$path`;
 }
 
-# peaks SETTING, REQUESTS: of each client
+# peaks SETTING, REQUESTS: of each client, of what would be charged
 sub peaks {
     my ($s, @requests) = @_;
     my (%units, %peak);
 
     for my $r (@requests) {
         my $units = $units{$r->{client}} //= [];
-        push @$units, [$r->{at}, $r->{cost}];
+        push @$units, [$r->{at}, charged($s, $r) ? $r->{cost} : 0];
         shift @$units while $units->[0][0] <= $r->{at} - $s->{window};
         $peak{$r->{client}} = max($peak{$r->{client}} // 0,
                                   sum0 map { $_->[1] } @$units);
     }
 
     return %peak;
+}
+
+sub charged {
+    my ($s, $r) = @_;
+
+    return !$s->{count} || grep {
+        $r->{status} =~ /\A@{[s{xx}{..}r]}\z/
+    } split /,/, $s->{count};
 }
 
 sub percentile {

@@ -25,15 +25,16 @@ sub good {
     } 1 .. $n;
 }
 
-# with FORMAT, NAME, LINE...: among twenty good ones, from the third line on
+# with NAME, FORMAT, LINE...: among twenty good ones, from the third line on
 sub with {
-    my ($format, $name, @bad) = @_;
+    my ($name, $format, @bad) = @_;
     my @lines = good($format, 20);
 
     splice @lines, 2, 0, map { "$_\n" } @bad;
 
     my $path = SlidewinReplay::write("$dir/a.log", join '', @lines);
-    my $json = SlidewinReplay::json(@options, '--format', $format, $path);
+    my $json = SlidewinReplay::json(@options, '--format',
+                                    SlidewinReplay::format($format), $path);
 
     is_deeply([@$json{qw(lines bad_lines requests)}],
               [20 + @bad, scalar @bad, 20], "$format: $name");
@@ -46,7 +47,6 @@ sub with {
 
 my %bad = (
     combined => {
-        'nothing' => [''],
         'words' => ['this is no request', 'nor is this'],
         'no time' => ['192.0.2.1 - - "GET / HTTP/1.1" 200 1 "-" "-"'],
         'a month that is none' =>
@@ -93,10 +93,10 @@ my %bad = (
 );
 
 for my $format (sort keys %bad) {
-    with($format, $_, @{$bad{$format}{$_}}) for sort keys %{$bad{$format}};
+    with($_, $format, @{$bad{$format}{$_}}) for sort keys %{$bad{$format}};
 }
 
-my $json = with('combined', 'long', 'word ' x 100000);
+my $json = with('long', 'combined', 'word ' x 100000);
 cmp_ok(length $json->{first_bad}{text}, '<', 1000, '... cut to be read');
 
 
@@ -113,6 +113,30 @@ like("$said->{stdout}$said->{stderr}", qr/\b2\b.*\bbad\b|\bbad\b.*\b2\b/,
 like("$said->{stdout}$said->{stderr}", qr/what is this\?/,
      '... the first is shown');
 unlike("$said->{stdout}$said->{stderr}", qr/and this/, '... no other');
+
+# the first line, by which a format is found
+
+for my $format (qw(combined json)) {
+    for my $options ([], ['--format', $format]) {
+        my $path = SlidewinReplay::write(
+            "$dir/first.log", join '', $format eq 'json' ? qq({"no":"time"}\n)
+                                       : "no request\n", good($format, 9));
+        my $json = SlidewinReplay::json(
+            '--rate', '5r/m', @$options, $path,
+            '--key', $format eq 'json' ? '.remote_addr' : '$remote_addr');
+
+        is_deeply([@$json{qw(lines bad_lines requests)}], [10, 1, 9],
+                  "$format: a bad line is the first; @$options");
+    }
+}
+
+# lines without anything
+
+$path = SlidewinReplay::write("$dir/empty.log", join "\n", good('common', 3),
+                              "bad\n");
+$said = SlidewinReplay::json(@options, '--format', 'common', $path);
+is_deeply([$said->{bad_lines}, $said->{requests}, $said->{first_bad}{line}],
+          [1, 3, 7], 'empty lines are not bad, but count in numbers of lines');
 
 # the end of a file
 
@@ -173,8 +197,8 @@ sub broken {
     my $said = SlidewinReplay::run(@options, '--json', $path);
     my $json = eval { JSON::PP::decode_json($said->{stdout}) } // {};
 
-    like($said->{stderr}, qr/^slidewin-replay: .*broken\.log\.gz/m,
-         "$name: is told, with the file");
+    like(join("\n", $said->{stderr}, @{$json->{notes} // []}),
+         qr/broken\.log\.gz/, "$name: is told, with the file");
     cmp_ok($json->{requests} // 0, '>', 100, '... what came before counts');
     cmp_ok($json->{requests} // 0, '<', 20000, '... not all of it');
 

@@ -11,9 +11,9 @@ use SlidewinRedis;
 use SlidewinReplay;
 use Test::More;
 
-my $rounds = 36;
+my $rounds = 24;
 my $requests = 120;
-my $placements = 6;
+my $placements = 5;
 
 my $root = SlidewinRedis::root();
 my @algorithms = qw(counter fixed strict log);

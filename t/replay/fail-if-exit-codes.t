@@ -88,18 +88,22 @@ for my $bad (
     ['--ban', '10m..1m', qr/10m/], ['--format', '$nothing', qr/nothing|time/],
     ['--key', '', qr/key/], ['--key', '$', qr/\$/],
     ['--client-prefix', '33,64', qr/33/], ['--client-prefix', '32', qr/32/],
-    ['--top', 'all', qr/all/], ['--conf', "$dir/none.conf", qr/none\.conf/],
+    ['--top', 'all', qr/all/],
     ['--decisions', "$dir/none/x", qr{none/x}], ['--html', "$dir/none/x",
                                                  qr{none/x}],
     ['--zone', 'a', qr/zone.*conf|conf.*zone/], ['--speed', '1', qr/--speed/],
 ) {
     my ($option, $value, $named) = @$bad;
     my $said = ends(2, $option, $value, $path);
-    like($said->{stderr}, qr/\Q$option\E/, '... the option is named')
-        if $option !~ /decisions|html|conf/;
+    like($said->{stderr}, qr/\Q@{[$option =~ s{--}{}r]}\E|\Q$value\E/,
+         '... the option or the value is named');
     like($said->{stderr}, $named, '... and what is wrong');
     is($said->{stdout}, '', '... nothing is replayed');
 }
+
+my $said = SlidewinReplay::run('--conf', "$dir/none.conf", $path);
+is($said->{exit}, 2, 'no such configuration: 2');
+like($said->{stderr}, qr/none\.conf/, '... is named');
 
 like(ends(2, @rate)->{stderr}, qr/LOG|log|file/, 'a log is needed');
 

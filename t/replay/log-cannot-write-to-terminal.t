@@ -59,7 +59,7 @@ sub clean {
 for my $name (sort keys %evil) {
     my $evil = $evil{$name};
     # as the key, the path, and the first of the bad lines
-    my $log = SlidewinReplay::write("$dir/json.log", "bad $evil\n" . join '', map {
+    my $log = SlidewinReplay::write("$dir/json.log", join "bad $evil\n", map {
         sprintf qq({"time":"2025-11-16T13:33:%02dZ","user":"%s",)
                 . qq("request":"GET /%s HTTP/1.1","status":200}\n),
                 $_, written($evil), encoded($evil)
@@ -103,11 +103,15 @@ for my $name (sort keys %evil) {
         if $evil !~ /\t/;
 }
 
+# when nothing else is there
+for my $name (sort keys %evil) {
+    clean("$name, all lines are bad", SlidewinReplay::run(
+        SlidewinReplay::write("$dir/bad.log", "bad $evil{$name}\n" x 3)));
+}
+
 # a name of a file, too
 my $path = SlidewinReplay::write("$dir/\e]0;owned\a.log", "bad\n");
 clean('the name of a file', SlidewinReplay::run($path));
-clean('an option', SlidewinReplay::run("--\e[2J", $path));
-clean('a value', SlidewinReplay::run('--rate', "\e[2J", $path));
 
 sub slurp {
     open my $file, '<:raw', $_[0] or return '';

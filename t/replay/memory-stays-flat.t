@@ -21,7 +21,8 @@ sub slurp {
     return readline $file;
 }
 
-# make LINES, CLIENTS: a log in which each client comes in its turn
+# make LINES, CLIENTS: a log in which each client comes in its turn; a minute of
+# its lines is kept to be sorted, so that its rate is always the same
 sub make {
     my ($lines, $clients) = @_;
     my $path = "$dir/$lines-$clients";
@@ -29,12 +30,12 @@ sub make {
 
     open my $file, '>', $path or die "$path: $!";
     for my $n (0 .. $lines - 1) {
-        my $second = int($n * 3000 / $lines);
+        my $second = int($n / 300);
         my $client = $n * 7919 % $clients;
-        printf $file '10.%d.%d.%d - - [16/Nov/2025:13:%02d:%02d +0000] '
+        printf $file '10.%d.%d.%d - - [16/Nov/2025:%02d:%02d:%02d +0000] '
                      . qq("GET /page/%d %s\n), $client >> 16,
-                     $client >> 8 & 255, $client & 255, $second / 60,
-                     $second % 60, $n, $rest;
+                     $client >> 8 & 255, $client & 255, $second / 3600,
+                     $second / 60 % 60, $second % 60, $n, $rest;
     }
     close $file;
 

@@ -589,6 +589,12 @@ test_answered(void)
     place_is(conf, "a", "/static", "server a: all");
     place_is(conf, "b", "/x", "server b:");
 
+    /* nginx does not look at prefixes in a regular expression */
+
+    place_is(parsed(ZONES "server { location ~ /a { slidewin zone=all;\n"
+                    "location /a/b { } location ~ c$ { slidewin off; } } }"),
+             "", "/a/b", "location ~ /a: all");
+
     tap_ok(conf->nlimited == 1, "a server that only redirects has no limit");
 }
 

@@ -1,27 +1,30 @@
-"""draw.py TRACE PAGE DIRECTORY: draws all pictures of docs/ into DIRECTORY.
-TRACE is the program that trace.c makes, PAGE is docs/performance.md, whose
-tables have the figures of the chart."""
+"""draw.py TRACE DOCS DIRECTORY: draws all pictures of docs/ into DIRECTORY.
+TRACE is the program that trace.c makes. The tables of the pages in DOCS have
+the figures of the charts."""
 
 import pathlib
 import subprocess
 import sys
 
+import accuracy
 import failure
 import request
 import speed
 import timeline
 
 
-def main(trace, page, directory):
+def main(trace, docs, directory):
     said = subprocess.run([trace], check=True, capture_output=True, text=True)
-    page = pathlib.Path(page).read_text(encoding='utf-8')
+    speeds, algorithms = ((pathlib.Path(docs) / page).read_text('utf-8')
+                          for page in ('performance.md', 'algorithms.md'))
     directory = pathlib.Path(directory)
 
     pictures = {name: timeline.timeline(name, run) for name, run
                 in timeline.read(said.stdout.splitlines()).items()}
     pictures['request'] = request.draw()
     pictures['failure'] = failure.draw()
-    pictures['speed'] = speed.draw(speed.read(page))
+    pictures['speed'] = speed.draw(speed.read(speeds))
+    pictures['accuracy'] = accuracy.draw(*accuracy.read(algorithms))
 
     for name, picture in pictures.items():
         path = directory / f'{name}.svg'
