@@ -57,7 +57,8 @@ usage: ./build.sh VERB
                     tables and figures in build/accuracy or in DIR
   pictures [DIR]    redraw the pictures of the documentation, in docs/img or
                     in DIR
-  screenshots [DIR] take those of the dashboard anew, in docs/img or in DIR
+  screenshots [DIR] take those of the dashboard and of the page of
+                    slidewin-replay anew, in docs/img or in DIR
   check             format, words, layers, warnings, static analysis
   env               print NGINX=... and MODULE=... of the build
   clean             remove build/, the downloads included

@@ -1,15 +1,18 @@
-"""Pictures of the dashboard of the demo, while clients ask it.
+"""Pictures of the dashboard of the demo, while clients ask it, and of the page
+that slidewin-replay writes.
 
-    screenshots.py PORT REDIS SECONDS DIRECTORY
+    screenshots.py PORT REDIS SECONDS REPLAY DIRECTORY
 
 The clients come from addresses of the loopback, some more often than the limits
 allow. After SECONDS the sparklines are full. For the last picture the Redis of
-the demo, at the socket REDIS, is shut down.
+the demo, at the socket REDIS, is shut down. The program REPLAY reads a log that
+is made up, always the same.
 """
 
 import os
 import random
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -79,10 +82,41 @@ def shut_down(redis):
             sys.exit(f"Redis does not shut down: {answer}")
 
 
-def take(browser, directory, name, size, scheme):
+# clients of a day, most with a request or two, few with many at once
+def log(path):
+    chance = random.Random(1)
+    lines = []
+    for number in range(3000):
+        second = chance.randrange(86400)
+        for _ in range(min(int(chance.paretovariate(1.3)), 60)):
+            second += chance.randrange(4)
+            lines.append((second, f"2001:db8:0:{number:x}::1"))
+    with open(path, "w", encoding="ascii") as file:
+        for second, address in sorted(lines):
+            file.write(f"{address} - - [{17 + second // 86400}/Nov/2026:"
+                       f"{second // 3600 % 24:02}:{second // 60 % 60:02}:"
+                       f"{second % 60:02} +0000] \"GET / HTTP/1.1\" 200 1 "
+                       "\"-\" \"-\"\n")
+
+
+def take_replay(browser, replay, directory):
+    with tempfile.TemporaryDirectory() as own:
+        log(f"{own}/access.log")
+        subprocess.run([replay, "--rate", "auto/10s", "--html",
+                        f"{own}/report.html", f"{own}/access.log"], check=True,
+                       stdout=subprocess.DEVNULL)
+        browser.open(f"file://{own}/report.html")
+        take(browser, directory, "replay.png", (1280, 486), "light", "limits")
+
+
+# from the top, or from the element of an id on
+def take(browser, directory, name, size, scheme, element=None):
     browser.size(*size)
     browser.prefer("prefers-color-scheme", scheme)
-    browser.script("scrollTo(0, 0)")
+    browser.script("""
+        const element = document.getElementById(arguments[0]);
+        scrollTo(0, element ? element.offsetTop - 12 : 0);
+    """, element)
     # a picture is of a page that has been laid out
     browser.driver.execute_async_script(
         "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
@@ -93,7 +127,7 @@ def take(browser, directory, name, size, scheme):
 
 def main():
     port, seconds = int(sys.argv[1]), float(sys.argv[3])
-    redis, directory = sys.argv[2], sys.argv[4]
+    redis, replay, directory = sys.argv[2], sys.argv[4], sys.argv[5]
     ended = threading.Event()
 
     listens(port)
@@ -124,6 +158,7 @@ def main():
             until(browser, IN_TROUBLE)
             take(browser, directory, "dashboard-trouble.png", (1280, 680),
                  "light")
+            take_replay(browser, replay, directory)
         finally:
             browser.driver.quit()
             ended.set()

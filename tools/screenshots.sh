@@ -3,8 +3,8 @@
 # ./build.sh screenshots [DIR]
 
 # screenshots DIRECTORY: of the dashboard of the demo, while clients ask it, and
-# of the same without its Redis. The dashboard shows the path of its Redis: one
-# that is not of this machine alone.
+# of the same without its Redis; of the page of slidewin-replay. The dashboard
+# shows the path of its Redis: one that is not of this machine alone.
 screenshots() {
     local port pid dir rc=0
 
@@ -21,7 +21,8 @@ screenshots() {
     trap 'kill -TERM "$pid" 2>/dev/null || :; rm -rf "$dir"' EXIT
 
     /usr/bin/python3 -B "$ROOT/tools/screenshots.py" "$port" \
-        "$dir/redis.sock" "${SCREENSHOT_SECONDS:-70}" "$1" || rc=$?
+        "$dir/redis.sock" "${SCREENSHOT_SECONDS:-70}" \
+        "$BUILD/slidewin-replay" "$1" || rc=$?
 
     kill -TERM "$pid" 2>/dev/null || :
     wait "$pid" || :

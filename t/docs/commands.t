@@ -37,6 +37,8 @@ my @others = (
     [qr{^curl .*http://localhost/\S*$}, 'here'],
     [qr{^eval "\$\(\./build\.sh env\)"$}, 'here'],
     [qr{^install .*/usr/lib/nginx/modules "\$MODULE"$}, 'here'],
+    [qr{^install .*/usr/local/\S+ (?:build/slidewin-replay|replay/\S+\.1)$}, 'here'],
+    [qr{^slidewin-replay \S}, 'here'],
     [qr{^nginx -(?:t|V|s reload)$}, 'here'],
     [qr{^redis-cli \S}, 'here'],
     # a release: what it tests is what the run of all suites tests
@@ -180,7 +182,12 @@ nginx() {
         -p '$dir' -c '$dir/nginx.conf' -g 'pid $dir/nginx.pid;' "\$@"
 }
 install() {
-    command install "\${@//\\/usr\\/lib\\/nginx\\/modules/$dir/modules}"
+    local words=("\${@//\\/usr\\/lib\\/nginx\\/modules/$dir/modules}")
+    command install "\${words[@]//\\/usr\\/local\\//$dir/local/}"
+}
+slidewin-replay() {
+    local words=("\${@//\\/var\\/log\\/nginx\\//$dir/logs/}")
+    env -C '$dir' local/bin/slidewin-replay "\${words[@]//\\/etc\\/nginx\\//$dir/}"
 }
 curl() {
     command curl -sS --max-time 30 "\${@//\\/\\/localhost\\///$address/}"
@@ -219,6 +226,8 @@ ok($install && $try, 'README.md says how to install, and what to try') or do {
 
 shell($install->{where}, @{$install->{commands}});
 ok(-s "$dir/modules/ngx_http_slidewin_module.so", '... the module is there');
+ok(-x "$dir/local/bin/slidewin-replay", '... and slidewin-replay');
+ok(-s "$dir/local/share/man/man1/slidewin-replay.1", '... with its manual');
 
 # ... the first configuration
 
@@ -258,15 +267,31 @@ like($rejected, qr{^HTTP/1\.1 429 }m, '... is rejected');
 like($rejected, qr/^Retry-After: (?:[1-9]|[1-5]\d|60)\r$/m,
      '... and told when to come back');
 
+# a log for slidewin-replay: some clients, one of which guesses passwords
+
+open $file, '>', "$dir/logs/access.log" or die "access.log: $!";
+
+for my $second (10 .. 19) {
+    printf $file qq(192.0.2.%d - - [18/Nov/2026:10:00:%d +0000] )
+                 . qq("%s HTTP/1.1" %d 1 "-" "-"\n), $_->[0], $second, @$_[1, 2]
+        for [$second, 'GET /search?q=a', 200], [99, 'POST /login', 401];
+}
+
+close $file;
+
 # all others
 
 for my $fence (@here) {
     next if $fence == $install || $fence == $try;
     my $said = shell($fence->{where}, @{$fence->{commands}});
 
-    next if "@{$fence->{commands}}" !~ m{/slidewin/};
-    unlike($said, qr/^\{"error":|<html>/m, '... the endpoint answers');
+    unlike($said, qr/^\{"error":|<html>/m, '... the endpoint answers')
+        if "@{$fence->{commands}}" =~ m{/slidewin/};
+    like($said, qr/\b(?:requests|rejected)\b/, '... slidewin-replay tells')
+        if "@{$fence->{commands}}" =~ m{^slidewin-replay };
 }
+
+ok(-s "$dir/report.html", '... and writes a page');
 
 my $pid = nginx_pid() // die 'nginx has ended';
 

@@ -17,6 +17,7 @@ my @questions = (
     'which header mode for which client', 'do CORS preflights count',
     'do static assets count', 'which algorithm',
     'how accurate is `counter`', 'what should I log',
+    'what limit should I set',
     'what should I alert on', 'how do I clear a client',
 );
 

@@ -14,6 +14,7 @@ my $taken = File::Temp->newdir;
 my %size = (
     'dashboard-dark.png' => '1280x680', 'dashboard-light.png' => '1280x900',
     'dashboard-phone.png' => '720x1480', 'dashboard-trouble.png' => '1280x680',
+    'replay.png' => '1280x486',
 );
 
 my $said = do {
