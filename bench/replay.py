@@ -1,5 +1,5 @@
-"""slidewin-replay beside GoAccess and zcat: the same log, in seconds of a core;
-and its memory by lines and by clients."""
+"""slidewin-replay beside GoAccess and zcat: the same log; and its memory by lines
+and by clients."""
 
 import os
 import pathlib
@@ -7,8 +7,6 @@ import re
 import shutil
 import subprocess
 import time
-
-from latency import on
 
 CLIENTS = 100000, 1100000
 OPTIONS = ['--key', '$remote_addr', '--rate', '60r/m']
@@ -18,9 +16,11 @@ PEAK = re.compile(r'^VmHWM:\s+(\d+) kB', re.M)
 
 
 def timed(command, directory):
-    """Seconds of a core, and the peak of its resident memory in bytes. Not what
-    wait4() says of memory: that has this process in it, from before the exec."""
+    """Seconds, those of all cores together, and the peak of its resident memory
+    in bytes. Not what wait4() says of memory: that has this process in it, from
+    before the exec."""
     with open(directory / 'errors', 'wb') as errors:
+        start = time.monotonic()
         process = subprocess.Popen(command, cwd=directory, stderr=errors,
                                    stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL)
@@ -33,11 +33,13 @@ def timed(command, directory):
         time.sleep(0.005)
         pid, code, usage = os.wait4(process.pid, os.WNOHANG)
 
+    seconds = time.monotonic() - start
     process.returncode = os.waitstatus_to_exitcode(code)
     if process.returncode:
         raise SystemExit(f'{command[0]} failed: '
                          f'{(directory / "errors").read_text()[-2000:]}')
-    return {'seconds': usage.ru_utime + usage.ru_stime, 'memory': 1024 * peak}
+    return {'seconds': seconds, 'cpu': usage.ru_utime + usage.ru_stime,
+            'memory': 1024 * peak}
 
 
 def generate(bench, path, lines, clients):
@@ -108,7 +110,6 @@ def run(bench):
     directory.mkdir(parents=True)
 
     try:
-        with on(max(os.sched_getaffinity(0))):
-            return {**runs(bench, directory), **memory(bench, directory)}
+        return {**runs(bench, directory), **memory(bench, directory)}
     finally:
         shutil.rmtree(directory)

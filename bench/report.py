@@ -108,17 +108,17 @@ def replayed(results):
     """One log by each program."""
     runs = results['runs']
     return table(
-        [f'**a log of {results["lines"]:,} lines**', 'CPU seconds',
-         'lines a second', 'MB a second', 'memory, MB'],
-        [[title, number(middle, 1), number(results['lines'] / middle, 0),
-          number(results['bytes'] / middle / 1e6, 0),
+        [f'**a log of {results["lines"]:,} lines**', 'seconds',
+         'CPU seconds', 'lines a CPU second', 'MB of memory'],
+        [[title, number(median(values(runs, 'seconds', tool=tool)), 1),
+          number(cpu, 1), number(results['lines'] / cpu, 0),
           number(median(values(runs, 'memory', tool=tool)) / 1e6, 1)]
          for tool, title in (
              ('plain', '`slidewin-replay`'),
              ('gzip', '`slidewin-replay`, compressed'),
              ('zcat', '`zcat` alone, compressed'),
              ('goaccess', '`goaccess`'))
-         if (middle := median(values(runs, 'seconds', tool=tool)))])
+         if (cpu := median(values(runs, 'cpu', tool=tool)))])
 
 
 def shape(results):

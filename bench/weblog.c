@@ -1,8 +1,8 @@
 
 /*
  * weblog LINES CLIENTS [SEED]: an access log in nginx's combined format, the
- * same one each time, of about ten million lines a day. Every client comes once,
- * then the i-th about as often as 1/i. A line has about 200 bytes.
+ * same one each time, of about ten million lines a day. Every client comes
+ * once, then the i-th about as often as 1/i. A line has about 200 bytes.
  */
 
 #include <math.h>

@@ -1,12 +1,14 @@
 
 /*
  * How many requests were rejected at least and at most, if a log tells only
- * seconds, and requests have costs or statuses that matter, or a rejection bans.
+ * seconds, and requests have costs or statuses that matter, or a rejection
+ * bans.
  *
  * An order that admits more here may admit less there then, so that no order is
  * the best or worst.  What is counted is bounded instead: the fewest units are
- * those that were surely admitted, the most those that were possibly.  Requests
- * of one second may have come in any order, and are looked at together.
+ * those that were surely admitted, the most those that were possibly.
+ * Requests of one second may have come in any order, and are looked at
+ * together.
  */
 
 

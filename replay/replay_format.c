@@ -84,6 +84,15 @@ replay_format_compile(replay_format_t *format, replay_pool_t *pool,
 }
 
 
+void
+replay_format_free(replay_format_t *format)
+{
+    if (format->json) {
+        replay_json_free(format->json);
+    }
+}
+
+
 int
 replay_format_want(replay_format_t *format, replay_text_t name)
 {
@@ -163,7 +172,8 @@ replay_format_read(const replay_format_t *format, replay_text_t text,
         part = &format->parts[i];
 
         if ((size_t) (last - p) < part->text.len
-            || memcmp(p, part->text.data, part->text.len) != 0)
+            || (part->text.len
+                && memcmp(p, part->text.data, part->text.len) != 0))
         {
             return "it is not of this format";
         }

@@ -58,6 +58,9 @@ typedef struct {
 const char *replay_format_compile(replay_format_t *format,
     replay_pool_t *pool, const char *text);
 
+/* what is not in the pool */
+void replay_format_free(replay_format_t *format);
+
 /*
  * The field of a variable, without its "$"; of a member of JSON with a "." in
  * front of it and between the levels.  -1 if the format does not have it.

@@ -4,7 +4,7 @@
 #include "replay_inflate.h"
 
 
-#define REPLAY_INFLATE_BLOCK  (256 * 1024)
+#define REPLAY_INFLATE_BLOCK  262144
 
 
 typedef struct {

@@ -8,8 +8,8 @@
 #include "replay_input.h"
 
 
-#define REPLAY_INPUT_GZIP  (256 * 1024)        /* of compressed bytes */
-#define REPLAY_INPUT_SIZE  (256 * 1024)        /* for lines */
+#define REPLAY_INPUT_GZIP  262144              /* of compressed bytes */
+#define REPLAY_INPUT_SIZE  262144              /* for lines */
 
 
 static int replay_input_find(replay_input_t *input, replay_text_t *line,

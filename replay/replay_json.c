@@ -55,6 +55,13 @@ replay_json_create(replay_pool_t *pool)
 }
 
 
+void
+replay_json_free(replay_json_t *json)
+{
+    free(json->decoded);
+}
+
+
 int
 replay_json_want(replay_json_t *json, replay_text_t text, unsigned *fields)
 {

@@ -13,6 +13,9 @@
 
 replay_json_t *replay_json_create(replay_pool_t *pool);
 
+/* what is not in the pool */
+void replay_json_free(replay_json_t *json);
+
 /* ".a.b", or "a"; raises the number of fields if it is a new one */
 int replay_json_want(replay_json_t *json, replay_text_t path,
     unsigned *fields);

@@ -64,8 +64,8 @@ typedef struct {
 
 
 /*
- * Compiles what is read of each line; samples are the first ones.  NULL, or what
- * the format lacks.  A field for the time may be named.
+ * Compiles what is read of each line; samples are the first ones.  NULL, or
+ * what the format lacks.  A field for the time may be named.
  */
 const char *replay_log_prepare(replay_log_t *log,
     const replay_text_t *samples, size_t n, const char *time);

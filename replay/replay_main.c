@@ -223,7 +223,8 @@ replay_open(replay_t *replay)
 
 
 static const char *
-replay_choose_format(replay_t *replay, const replay_text_t *samples, size_t n)
+replay_choose_format(replay_t *replay, const replay_text_t *samples,
+    size_t n)
 {
     size_t                       i;
     const char                  *format;
@@ -317,7 +318,9 @@ replay_conf_choose_format(replay_t *replay)
         format = other;
     }
 
-    return replay_pool_text(&replay->pool, format->text).data;
+    /* at least one log is named */
+
+    return format ? replay_pool_text(&replay->pool, format->text).data : NULL;
 }
 
 

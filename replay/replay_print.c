@@ -13,7 +13,7 @@ void
 replay_print_json_text(FILE *file, replay_text_t text)
 {
     char    out[REPLAY_PRINT_PART * SW_TEXT_MAX];
-    size_t  len, n;
+    size_t  len, n, size;
 
     while (text.len) {
         len = text.len < REPLAY_PRINT_PART ? text.len : REPLAY_PRINT_PART;
@@ -28,7 +28,8 @@ replay_print_json_text(FILE *file, replay_text_t text)
             }
         }
 
-        (void) fwrite(out, 1, sw_text_json(out, text.data, len), file);
+        size = sw_text_json(out, text.data, len);
+        (void) fwrite(out, 1, size, file);
 
         text.data += len;
         text.len -= len;

@@ -212,7 +212,7 @@ replay_bucket_hand_on(replay_queue_t *queue, replay_bucket_t *bucket,
 
     event = &bucket->events[bucket->unsorted ? bucket->order[i] : i];
 
-    path.data = bucket->paths + event->path;
+    path.data = event->path_len ? bucket->paths + event->path : "";
     path.len = event->path_len;
 
     handler(queue->data, event, bucket->claims + event->claims, path);

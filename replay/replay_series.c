@@ -50,7 +50,7 @@ void
 replay_series_merge(replay_series_t *series,
     const replay_timeline_t *timeline)
 {
-    unsigned  i;
+    size_t  i;
 
     if (series->step == 0) {
         series->step = timeline->step;

@@ -4,7 +4,7 @@
 #include "replay_time.h"
 
 
-#define REPLAY_DAY_MS  (24 * 3600 * 1000LL)
+#define REPLAY_DAY_MS  86400000LL
 
 /* a whole number above is of milliseconds: seconds until the year 5138 */
 #define REPLAY_SECONDS_MAX  100000000000LL
@@ -50,7 +50,8 @@ replay_time_is_fine(replay_text_t text)
         return 1;
     }
 
-    return text.len > 11 && replay_digits(text.data, text.len) >= 0;
+    return text.len > 11 && text.len <= 15
+           && replay_digits(text.data, text.len) >= 0;
 }
 
 
@@ -60,7 +61,7 @@ static int64_t
 replay_time_local(replay_text_t text)
 {
     int64_t      time, zone;
-    unsigned     month;
+    size_t       month;
     const char  *p;
 
     p = text.data;
@@ -76,7 +77,7 @@ replay_time_local(replay_text_t text)
         }
     }
 
-    time = replay_time_make(replay_digits(p + 7, 4), month + 1,
+    time = replay_time_make(replay_digits(p + 7, 4), (int64_t) month + 1,
                             replay_digits(p, 2), p + 12);
 
     if (time == REPLAY_TIME_BAD || text.len == 20) {

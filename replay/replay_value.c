@@ -86,7 +86,7 @@ replay_value_compile(replay_value_t *value, replay_format_t *format,
     n = 1;
 
     for (i = 0; i < text.len; i++) {
-        n += 2 * (text.data[i] == '$');
+        n += (text.data[i] == '$') ? 2 : 0;
     }
 
     value->parts = replay_pool_alloc(format->pool,

@@ -70,6 +70,7 @@ static const char *replay_where_place(const replay_where_parser_t *parser);
 static void replay_where_space(replay_where_parser_t *parser);
 static int replay_where_term_matches(const replay_where_t *term,
     replay_record_t *record, int64_t time);
+static int replay_where_compare(const replay_where_t *term, double number);
 static int replay_number(replay_text_t text, double *number);
 
 
@@ -540,28 +541,20 @@ replay_where_term_matches(const replay_where_t *term, replay_record_t *record,
     replay_text_t  text;
 
     if (term->is_time) {
-        number = (double) time;
-
-    } else {
-        text = replay_value_get(&term->value, record);
-        number = 0;
+        return replay_where_compare(term, (double) time);
     }
+
+    text = replay_value_get(&term->value, record);
 
     switch (term->kind) {
 
     case REPLAY_LESS:
     case REPLAY_GREATER:
-
-        if (!term->is_time && !replay_number(text, &number)) {
-            return 0;
-        }
-
-        yes = (term->kind == REPLAY_LESS) ? number < term->number
-                                          : number > term->number;
-        break;
+        return replay_number(text, &number)
+               && replay_where_compare(term, number);
 
     case REPLAY_PREFIX:
-        yes = text.len >= term->text.len
+        yes = text.len && text.len >= term->text.len
               && memcmp(text.data, term->text.data, term->text.len) == 0;
         break;
 
@@ -572,15 +565,33 @@ replay_where_term_matches(const replay_where_t *term, replay_record_t *record,
         break;
 
     default: /* REPLAY_EQUAL */
-
-        if (term->is_time) {
-            yes = (number == term->number);
-            break;
-        }
-
         yes = text.len == term->text.len
               && (text.len == 0
                   || memcmp(text.data, term->text.data, text.len) == 0);
+        break;
+    }
+
+    return yes != term->negative;
+}
+
+
+static int
+replay_where_compare(const replay_where_t *term, double number)
+{
+    int  yes;
+
+    switch (term->kind) {
+
+    case REPLAY_LESS:
+        yes = number < term->number;
+        break;
+
+    case REPLAY_GREATER:
+        yes = number > term->number;
+        break;
+
+    default: /* REPLAY_EQUAL */
+        yes = number == term->number;
         break;
     }
 

@@ -10,8 +10,9 @@
 /* of ngx_http_slidewin_node_t, before its state */
 #define REPLAY_NODE_BYTES   96
 
-#define REPLAY_PAGE         4096
-#define REPLAY_ZONE_MIN     (64 * 1024)
+#define REPLAY_PAGE         4096LL
+#define REPLAY_MB           1048576LL
+#define REPLAY_ZONE_MIN     65536LL
 
 
 static int64_t replay_slab_bytes(int64_t size);
@@ -47,12 +48,12 @@ replay_zone_size(const sw_rule_t *rule, int64_t clients, int64_t busy,
 
     size = REPLAY_ZONE_MIN;
 
-    while (size < need && size < 1024 * 1024) {
+    while (size < need && size < REPLAY_MB) {
         size *= 2;
     }
 
     if (size < need) {
-        size = (need + 1024 * 1024 - 1) / (1024 * 1024) * (1024 * 1024);
+        size = (need + REPLAY_MB - 1) / REPLAY_MB * REPLAY_MB;
     }
 
     return size;

@@ -105,13 +105,19 @@ for my $name (sort keys %evil) {
 
 # when nothing else is there
 for my $name (sort keys %evil) {
-    clean("$name, all lines are bad", SlidewinReplay::run(
-        SlidewinReplay::write("$dir/bad.log", "bad $evil{$name}\n" x 3)));
+    my $said = SlidewinReplay::run(
+        SlidewinReplay::write("$dir/bad.log", "bad $evil{$name}\n" x 3));
+
+    is($said->{exit}, 2, "$name, all lines are bad: exit code 2");
+    clean("$name, all lines are bad", $said);
 }
 
 # a name of a file, too
 my $path = SlidewinReplay::write("$dir/\e]0;owned\a.log", "bad\n");
-clean('the name of a file', SlidewinReplay::run($path));
+my $said = SlidewinReplay::run($path);
+
+is($said->{exit}, 2, 'the name of a file: exit code 2');
+clean('the name of a file', $said);
 
 sub slurp {
     open my $file, '<:raw', $_[0] or return '';

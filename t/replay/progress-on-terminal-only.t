@@ -10,11 +10,10 @@ use Test::More;
 my $dir = SlidewinReplay::directory();
 my $line = SlidewinReplay::line('combined', { agent => 'x' x 150 });
 
-# large enough to take a moment
-my $path = "$dir/log";
-open my $file, '>', $path or die "$path: $!";
-print $file $line x 10000 for 1 .. 60;
-close $file;
+# members of gzip: a small file with enough lines to take more than a moment
+my $path = SlidewinReplay::write("$dir/log", $line x 10000, gzip => 1);
+
+SlidewinReplay::write($path, slurp($path) x 200);
 
 my $program = SlidewinReplay::program();
 my $command = "'$program' --key '\$remote_addr' --rate 5r/m '$path'";
@@ -53,7 +52,7 @@ is($?, 0, 'from standard input it ends well');
 like($shown, qr/5r\/m/, '... on a terminal, too');
 
 sub slurp {
-    open my $file, '<', $_[0] or die "$_[0]: $!";
+    open my $file, '<:raw', $_[0] or die "$_[0]: $!";
     local $/;
     return readline($file) // '';
 }
