@@ -12,7 +12,7 @@ use SlidewinRedis;
 use SlidewinReplay;
 use Test::More;
 
-my $rounds = 32;
+my $rounds = 24;
 my $lines = 500;
 
 my $root = SlidewinRedis::root();
@@ -192,7 +192,6 @@ sub expected {
 
     return {
         requests => scalar @$requests, rejected => $n,
-        rejected_share => sprintf('%.4f', @$requests ? $n / @$requests : 0),
         banned => scalar(grep { $_ eq 'BANNED' } @$decisions),
         clients => scalar keys %count,
         clients_rejected => scalar keys %rejected,
@@ -220,7 +219,6 @@ sub said {
     return {
         (map { $_ => $c->{$_} }
          qw(requests rejected banned clients clients_rejected)),
-        rejected_share => sprintf('%.4f', $c->{rejected_share}),
         first => $first && sprintf('%s %.3f %s', @$first{qw(key time path)}),
         most => [map { $_->{rejected} } @{$c->{worst}}],
     };
@@ -321,6 +319,9 @@ sub compare {
            scalar @requests, '... and no other');
 
         is_deeply(said($c), $expected, '... the figures');
+        cmp_ok(abs($c->{rejected_share}
+                   - $expected->{rejected} / max(1, scalar @requests)), '<',
+               0.0001, '... the share');
         is_deeply({ map { $_->{key} => [
                       @$_{qw(rejected requests)},
                       sprintf('%s %.3f %s', $_->{key}, @$_{qw(first path)}),

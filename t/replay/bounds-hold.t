@@ -11,7 +11,7 @@ use SlidewinRedis;
 use SlidewinReplay;
 use Test::More;
 
-my $rounds = 24;
+my $rounds = 18;
 my $requests = 120;
 my $placements = 5;
 
