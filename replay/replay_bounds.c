@@ -8,6 +8,12 @@ typedef void (*replay_doubt_pt)(const replay_doubt_t *doubt,
 
 
 static void replay_bounds_decide(replay_bounds_t *bounds);
+static void replay_bounds_gather(replay_bounds_t *bounds);
+static uint32_t replay_doubt_fit(replay_bounds_t *bounds,
+    const replay_doubt_t *doubt, replay_run_e which);
+static int replay_doubt_banned(const replay_bounds_t *bounds,
+    const replay_doubt_t *doubt, replay_run_e which);
+static replay_entry_doubts_t *replay_doubts_of(const replay_doubt_t *doubt);
 static void replay_bounds_possible(replay_bounds_t *bounds);
 static void replay_bounds_sure(replay_bounds_t *bounds);
 static void replay_bounds_each(replay_bounds_t *bounds,
@@ -76,6 +82,7 @@ replay_bounds_end(replay_bounds_t *bounds)
 static void
 replay_bounds_decide(replay_bounds_t *bounds)
 {
+    replay_bounds_gather(bounds);
     replay_bounds_possible(bounds);
     replay_bounds_each(bounds, replay_doubt_sum);
 
@@ -88,35 +95,144 @@ replay_bounds_decide(replay_bounds_t *bounds)
 }
 
 
+/* which requests of a client are alike */
+
+static void
+replay_bounds_gather(replay_bounds_t *bounds)
+{
+    size_t                  i;
+    replay_doubt_t         *doubt;
+    replay_entry_doubts_t  *doubts;
+
+    for (i = 0; i < bounds->n; i++) {
+        memset(replay_doubts_of(&bounds->doubts[i]), 0,
+               sizeof(replay_entry_doubts_t));
+    }
+
+    for (i = 0; i < bounds->n; i++) {
+        doubt = &bounds->doubts[i];
+        doubts = replay_doubts_of(doubt);
+
+        if (!doubt->charged) {
+            continue;
+        }
+
+        if (!doubt->candidate->steady
+            || (doubts->n && doubt->cost != doubts->cost))
+        {
+            doubts->mixed = 1;
+        }
+
+        doubts->cost = doubt->cost;
+        doubts->n++;
+    }
+
+    for (i = 0; i < bounds->n; i++) {
+        doubts = replay_doubts_of(&bounds->doubts[i]);
+
+        if (doubts->n && !doubts->mixed) {
+            doubts->possible = replay_doubt_fit(bounds, &bounds->doubts[i],
+                                                REPLAY_FEWEST);
+            doubts->sure = replay_doubt_fit(bounds, &bounds->doubts[i],
+                                            REPLAY_MOST);
+        }
+    }
+}
+
+
+/*
+ * Of requests that cost the same, which were admitted does not matter, only how
+ * many: other requests do not count.
+ */
+
+static uint32_t
+replay_doubt_fit(replay_bounds_t *bounds, const replay_doubt_t *doubt,
+    replay_run_e which)
+{
+    replay_entry_t         *entry;
+    replay_candidate_t     *candidate;
+    replay_entry_doubts_t  *doubts;
+
+    candidate = doubt->candidate;
+    entry = replay_candidate_entry(candidate, doubt->client);
+    doubts = replay_entry_doubts(candidate, entry);
+
+    if (replay_doubt_banned(bounds, doubt, which)) {
+        return 0;
+    }
+
+    return replay_run_fit(&candidate->runs[which],
+                          replay_entry_run(candidate, entry, which),
+                          bounds->time, doubts->cost, doubts->n);
+}
+
+
+static int
+replay_doubt_banned(const replay_bounds_t *bounds,
+    const replay_doubt_t *doubt, replay_run_e which)
+{
+    int64_t              time;
+    replay_ban_t        *bans;
+    replay_candidate_t  *candidate;
+
+    candidate = doubt->candidate;
+    bans = replay_entry_bans(candidate,
+                             replay_candidate_entry(candidate,
+                                                    doubt->client));
+    time = bounds->time;
+
+    if (which == REPLAY_FEWEST) {
+        time += candidate->span;
+    }
+
+    return bans && replay_banned(&bans[which], time);
+}
+
+
+static replay_entry_doubts_t *
+replay_doubts_of(const replay_doubt_t *doubt)
+{
+    replay_candidate_t  *candidate;
+
+    candidate = doubt->candidate;
+
+    return replay_entry_doubts(candidate,
+                               replay_candidate_entry(candidate,
+                                                      doubt->client));
+}
+
+
 /* each request may have been the first of its second */
 
 static void
 replay_bounds_possible(replay_bounds_t *bounds)
 {
-    size_t               i;
-    replay_ban_t        *bans;
-    replay_doubt_t      *doubt;
-    replay_entry_t      *entry;
-    replay_candidate_t  *candidate;
+    size_t                  i;
+    replay_doubt_t         *doubt;
+    replay_entry_t         *entry;
+    replay_candidate_t     *candidate;
+    replay_entry_doubts_t  *doubts;
 
     for (i = 0; i < bounds->n; i++) {
         doubt = &bounds->doubts[i];
         candidate = doubt->candidate;
         entry = replay_candidate_entry(candidate, doubt->client);
-        bans = replay_entry_bans(candidate, entry);
+        doubts = replay_entry_doubts(candidate, entry);
 
-        doubt->possible =
-            !(bans && replay_banned(&bans[REPLAY_FEWEST],
-                                    bounds->time + candidate->span))
-            && replay_run_admits(&candidate->runs[REPLAY_FEWEST],
-                                 replay_entry_run(candidate, entry,
-                                                  REPLAY_FEWEST),
-                                 bounds->time, doubt->cost);
+        if (doubt->charged && !doubts->mixed) {
+            doubt->possible = doubts->possible > 0;
+            doubts->possible -= doubt->possible;
+
+        } else {
+            doubt->possible =
+                !replay_doubt_banned(bounds, doubt, REPLAY_FEWEST)
+                && replay_run_admits(&candidate->runs[REPLAY_FEWEST],
+                                     replay_entry_run(candidate, entry,
+                                                      REPLAY_FEWEST),
+                                     bounds->time, doubt->cost);
+        }
 
         candidate->rejected_at_least += !doubt->possible;
-
-        replay_entry_doubts(candidate, entry)->units = 0;
-        replay_entry_doubts(candidate, entry)->unsure = 0;
     }
 }
 
@@ -131,7 +247,6 @@ replay_bounds_sure(replay_bounds_t *bounds)
 {
     size_t                  i;
     int64_t                 others;
-    replay_ban_t           *bans;
     replay_doubt_t         *doubt;
     replay_entry_t         *entry;
     replay_candidate_t     *candidate;
@@ -141,20 +256,25 @@ replay_bounds_sure(replay_bounds_t *bounds)
         doubt = &bounds->doubts[i];
         candidate = doubt->candidate;
         entry = replay_candidate_entry(candidate, doubt->client);
-        bans = replay_entry_bans(candidate, entry);
         doubts = replay_entry_doubts(candidate, entry);
 
         /* its own units are among them if it may count */
 
         others = doubts->units - doubt->sure * doubt->cost;
 
-        doubt->sure =
-            !(bans && replay_banned(&bans[REPLAY_MOST], bounds->time))
-            && (doubt->cost == 0
-                || replay_run_admits(&candidate->runs[REPLAY_MOST],
-                                     replay_entry_run(candidate, entry,
-                                                      REPLAY_MOST),
-                                     bounds->time, others + doubt->cost));
+        if (doubt->charged && !doubts->mixed) {
+            doubt->sure = doubts->sure > 0;
+            doubts->sure -= doubt->sure;
+
+        } else {
+            doubt->sure =
+                !replay_doubt_banned(bounds, doubt, REPLAY_MOST)
+                && (doubt->cost == 0
+                    || replay_run_admits(&candidate->runs[REPLAY_MOST],
+                                         replay_entry_run(candidate, entry,
+                                                          REPLAY_MOST),
+                                         bounds->time, others + doubt->cost));
+        }
 
         doubts->unsure += !doubt->sure;
     }
@@ -162,10 +282,11 @@ replay_bounds_sure(replay_bounds_t *bounds)
     for (i = 0; i < bounds->n; i++) {
         doubt = &bounds->doubts[i];
         candidate = doubt->candidate;
-        entry = replay_candidate_entry(candidate, doubt->client);
-        doubts = replay_entry_doubts(candidate, entry);
+        doubts = replay_doubts_of(doubt);
 
-        if (candidate->ban.time && doubts->unsure) {
+        if (candidate->ban.time && doubts->unsure
+            && (!doubt->charged || doubts->mixed))
+        {
             doubt->sure = 0;
         }
 

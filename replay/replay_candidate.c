@@ -25,6 +25,7 @@ replay_candidate_init(replay_candidate_t *candidate, const sw_rule_t *rule,
 
     candidate->rule = *rule;
     candidate->span = span;
+    candidate->steady = replay_run_steady(rule, span);
 
     size = sizeof(replay_entry_t);
 

@@ -50,6 +50,11 @@ typedef struct {
 typedef struct {
     int64_t                units;          /* that were possibly admitted */
     uint64_t               unsure;         /* requests */
+    int64_t                cost;           /* of each that is charged */
+    uint32_t               n;              /* requests that are charged */
+    uint32_t               possible;       /* of these, at most admitted */
+    uint32_t               sure;           /* at least */
+    int                    mixed;          /* costs differ */
 } replay_entry_doubts_t;
 
 
@@ -65,6 +70,8 @@ typedef struct {
     size_t                 ban_offset;     /* 0: none */
     size_t                 doubts_offset;  /* 0: none */
     int64_t                span;           /* ms that the log cannot tell */
+    int                    steady;         /* what is admitted in a second
+                                            * counts until its end */
     replay_chunks_t        clients;
 
     replay_live_t          live;

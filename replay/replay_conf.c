@@ -967,6 +967,7 @@ replay_conf_merge_limits(replay_conf_parser_t *parser,
         limits[i] = line[i]->limit;
         limits[i].number = parser->limits.nelts;
         limits[i].dry_run |= level->location->place.dry_run;
+        limits[i].joint = n > 1;
 
         limit = replay_array_push(parser->pool, &parser->limits,
                                   sizeof(replay_conf_limit_t *));

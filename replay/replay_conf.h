@@ -82,6 +82,7 @@ typedef struct {
     replay_text_t               reset_text;
     int64_t                     delay;       /* ms; 0: none */
     int                         dry_run;     /* its own, or the place's */
+    int                         joint;       /* the place has others */
     replay_conf_ref_t           ref;
 } replay_conf_limit_t;
 

@@ -47,6 +47,7 @@ typedef struct {
     int64_t                units;
     replay_value_t         condition;      /* of no parts: always */
     int                    dry_run;        /* rejects no request */
+    int                    joint;          /* others are beside it */
 } replay_limit_t;
 
 

@@ -605,16 +605,38 @@ static void
 replay_set_zone(replay_t *replay, const replay_conf_zone_t *zone,
     replay_group_t *group)
 {
+    int                  doubt, joint;
+    size_t               i;
+    replay_limit_t      *limit;
     replay_ban_rule_t    ban;
     replay_candidate_t  *candidate;
 
     ban.time = zone->ban;
     ban.max = zone->ban_max;
 
+    doubt = 0;
+    joint = 0;
+
+    for (i = 0; i < replay->limits.nlimits; i++) {
+        limit = &replay->limits.limits[i];
+
+        if (limit->group == group) {
+            joint |= limit->joint;
+            doubt |= limit->cost.n || limit->units != 1 || limit->count
+                     || limit->reset;
+        }
+    }
+
     candidate = replay_calloc(1, sizeof(replay_candidate_t));
 
     replay_candidate_init(candidate, &zone->rule, &ban,
-                          replay->log.fine ? 0 : 999, 1);
+                          replay->log.fine ? 0 : 999, doubt || joint);
+
+    /* what another limit rejects counts for none */
+
+    if (joint) {
+        candidate->steady = 0;
+    }
 
     candidate->rate = zone->rate;
     candidate->name = zone->name;
@@ -639,6 +661,7 @@ replay_set_use(replay_t *replay, const replay_conf_limit_t *use,
     limit->count = use->count;
     limit->reset = use->reset;
     limit->dry_run = use->dry_run;
+    limit->joint = use->joint;
 
     if ((use->count || use->reset) && replay->log.status.n == 0) {
         replay_note(replay, "%s:%u: the limit is left out: the log has no "

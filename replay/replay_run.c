@@ -139,6 +139,55 @@ replay_run_exact(const sw_rule_t *rule, int64_t step)
 }
 
 
+int
+replay_run_steady(const sw_rule_t *rule, int64_t span)
+{
+    switch (rule->algorithm) {
+
+    case SW_COUNTER:
+        return rule->window % (span + 1) == 0;
+
+    case SW_LOG:
+        return rule->window > span;
+
+    default:
+        return replay_run_exact(rule, span + 1);
+    }
+}
+
+
+uint32_t
+replay_run_fit(const replay_run_t *run, void *memory, int64_t time,
+    int64_t cost, uint32_t n)
+{
+    uint32_t  low, high, middle;
+
+    if (cost == 0) {
+        return n;
+    }
+
+    if (cost > run->rule.limit) {
+        return 0;
+    }
+
+    low = 0;
+    high = (uint32_t) sw_min(n, run->rule.limit / cost);
+
+    while (low < high) {
+        middle = high - (high - low) / 2;
+
+        if (replay_run_admits(run, memory, time, cost * middle)) {
+            low = middle;
+
+        } else {
+            high = middle - 1;
+        }
+    }
+
+    return low;
+}
+
+
 void
 replay_run_start(const replay_run_t *run, void *memory, int64_t time)
 {

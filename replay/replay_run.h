@@ -48,6 +48,13 @@ typedef struct {
 void replay_run_init(replay_run_t *run, const sw_rule_t *rule,
     replay_run_e which, int64_t span, int apart);
 
+/* whether no window or slice ends, and no unit leaves, inside of a second */
+int replay_run_steady(const sw_rule_t *rule, int64_t span);
+
+/* of so many requests of that cost, how many are admitted, if they are counted */
+uint32_t replay_run_fit(const replay_run_t *run, void *memory, int64_t time,
+    int64_t cost, uint32_t n);
+
 /* memory of the size of the run, before its first use */
 void replay_run_start(const replay_run_t *run, void *memory, int64_t time);
 
