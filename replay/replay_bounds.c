@@ -113,6 +113,11 @@ replay_bounds_gather(replay_bounds_t *bounds)
         doubt = &bounds->doubts[i];
         doubts = replay_doubts_of(doubt);
 
+        if (doubt->resets) {
+            doubts->resets = 1;
+            doubts->mixed = 1;
+        }
+
         if (!doubt->charged) {
             continue;
         }
@@ -202,7 +207,7 @@ replay_doubts_of(const replay_doubt_t *doubt)
 }
 
 
-/* each request may have been the first of its second */
+/* each request may have been the first of its second, or behind a reset */
 
 static void
 replay_bounds_possible(replay_bounds_t *bounds)
@@ -226,10 +231,11 @@ replay_bounds_possible(replay_bounds_t *bounds)
         } else {
             doubt->possible =
                 !replay_doubt_banned(bounds, doubt, REPLAY_FEWEST)
-                && replay_run_admits(&candidate->runs[REPLAY_FEWEST],
-                                     replay_entry_run(candidate, entry,
-                                                      REPLAY_FEWEST),
-                                     bounds->time, doubt->cost);
+                && ((doubts->resets && doubt->cost <= candidate->rule.limit)
+                    || replay_run_admits(&candidate->runs[REPLAY_FEWEST],
+                                         replay_entry_run(candidate, entry,
+                                                          REPLAY_FEWEST),
+                                         bounds->time, doubt->cost));
         }
 
         candidate->rejected_at_least += !doubt->possible;
@@ -341,8 +347,17 @@ static void
 replay_doubt_sum(const replay_doubt_t *doubt, replay_entry_t *entry,
     int possible, int sure, int64_t time)
 {
+    int64_t                 full;
+    replay_entry_doubts_t  *doubts;
+
+    /* more than the limit is as much as one more: the sum does not overflow */
+
+    full = doubt->candidate->rule.limit + 1;
+    doubts = replay_entry_doubts(doubt->candidate, entry);
+
     if (possible && doubt->charged) {
-        replay_entry_doubts(doubt->candidate, entry)->units += doubt->cost;
+        doubts->units = sw_min(doubts->units + sw_min(doubt->cost, full),
+                               full);
     }
 }
 

@@ -55,6 +55,7 @@ typedef struct {
     uint32_t               possible;       /* of these, at most admitted */
     uint32_t               sure;           /* at least */
     int                    mixed;          /* costs differ */
+    int                    resets;         /* a request may clear the client */
 } replay_entry_doubts_t;
 
 

@@ -75,9 +75,9 @@ replay_clients_find(replay_clients_t *clients, replay_text_t key)
     slot->hash = hash;
     slot->client = ++clients->n;
 
-    /* not fuller than three quarters */
+    /* not fuller than seven eighths */
 
-    if ((size_t) clients->n * 4 > clients->mask * 3) {
+    if ((size_t) clients->n * 8 > clients->mask * 7) {
         replay_clients_grow(clients);
     }
 

@@ -22,7 +22,7 @@ typedef struct {
 static const char *replay_log_time(replay_log_t *log,
     const replay_text_t *samples, size_t n, const char *name);
 static int replay_log_try_time(replay_log_t *log,
-    const replay_text_t *samples, size_t n);
+    const replay_text_t *samples, size_t n, int is_msec);
 static const char *replay_log_compile(replay_log_t *log,
     replay_value_t *value, const char *text);
 static int replay_log_next(replay_log_t *log, replay_source_t *source);
@@ -88,7 +88,7 @@ static const char *
 replay_log_time(replay_log_t *log, const replay_text_t *samples, size_t n,
     const char *name)
 {
-    int          i;
+    int          i, is_msec;
     const char  *error;
 
     static const char *const  variables[] = {
@@ -109,7 +109,9 @@ replay_log_time(replay_log_t *log, const replay_text_t *samples, size_t n,
     for (i = 0; names[i]; i++) {
         error = replay_log_compile(log, &log->time, names[i]);
 
-        if (error == NULL && (replay_log_try_time(log, samples, n)
+        is_msec = strcmp(names[i] + 1, "msec") == 0;
+
+        if (error == NULL && (replay_log_try_time(log, samples, n, is_msec)
                               || (name == NULL && !log->format->json)))
         {
             break;
@@ -134,31 +136,40 @@ replay_log_time(replay_log_t *log, const replay_text_t *samples, size_t n,
 }
 
 
-/* whether one of the samples has that time, and how fine it is */
+/* whether some sample has that time, and how fine it is */
 
 static int
-replay_log_try_time(replay_log_t *log, const replay_text_t *samples, size_t n)
+replay_log_try_time(replay_log_t *log, const replay_text_t *samples, size_t n,
+    int is_msec)
 {
     int               found;
     size_t            i;
+    int64_t           time;
     replay_text_t     text;
     replay_record_t  *record;
 
     record = replay_calloc(1, sizeof(replay_record_t));
     found = 0;
 
-    for (i = 0; i < n && !found; i++) {
+    for (i = 0; i < n; i++) {
 
         if (replay_format_read(log->format, samples[i], &record->line)) {
             continue;
         }
 
         text = replay_value_get(&log->time, record);
-        found = text.len && replay_time_parse(text) != REPLAY_TIME_BAD;
+        time = text.len ? replay_time_parse(text) : REPLAY_TIME_BAD;
 
-        if (found) {
-            log->fine = replay_time_is_fine(text);
+        if (time == REPLAY_TIME_BAD) {
+            continue;
         }
+
+        found = 1;
+
+        /* others write ".000", or leave it out, whatever they know */
+
+        log->fine |= replay_time_is_fine(text)
+                     && (is_msec || time % 1000 != 0);
     }
 
     free(record);

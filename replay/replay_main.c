@@ -47,6 +47,7 @@ static void replay_compile(replay_t *replay, const char *option,
     replay_value_t *value, replay_text_t text);
 static void replay_set_limits(replay_t *replay);
 static void replay_set_conf(replay_t *replay);
+static void replay_check_zones(replay_t *replay);
 static int replay_zone_wanted(const replay_options_t *options,
     replay_text_t name);
 static int replay_set_key(replay_t *replay, const replay_conf_zone_t *zone,
@@ -109,6 +110,13 @@ main(int argc, char **argv)
                      replay->log.bad_line, replay->log.bad_why,
                      (int) replay->log.bad_text.len,
                      replay->log.bad_text.data);
+    }
+
+    if (replay->log.out_of_order > replay->log.lines / 2) {
+        replay_fatal("%" PRIu64 " of %" PRIu64 " lines are more than %d "
+                     "seconds older than one before them; is the time of a "
+                     "line wrong?", replay->log.out_of_order,
+                     replay->log.lines, REPLAY_LATE_SECONDS);
     }
 
     if (replay->limits.requests == 0) {
@@ -516,6 +524,8 @@ replay_set_conf(replay_t *replay)
 
     limits->ngroups = n;
 
+    replay_check_zones(replay);
+
     for (i = 0; i < conf->nlimits; i++) {
         group = groups[conf->limits[i]->zone];
         limit = &limits->limits[limits->nlimits];
@@ -548,6 +558,36 @@ replay_set_conf(replay_t *replay)
 
     for (i = 0; i < conf->nnotes; i++) {
         replay_note(replay, "%s", conf->notes[i]);
+    }
+
+    for (i = 0; i < conf->nzones; i++) {
+
+        if (conf->zones[i].ban) {
+            replay_note(replay, "zone \"%.*s\": ban= is decided here alone: "
+                        "slidewin_zone of this version has no such "
+                        "parameter", (int) conf->zones[i].name.len,
+                        conf->zones[i].name.data);
+        }
+    }
+}
+
+
+static void
+replay_check_zones(replay_t *replay)
+{
+    size_t         len;
+    const char    *p;
+    replay_text_t  name;
+
+    for (p = replay->options.zone; p; p = p[len] ? p + len + 1 : NULL) {
+        len = strcspn(p, ",");
+        name.data = p;
+        name.len = len;
+
+        if (replay_conf_zone(replay->log.conf, name) == NULL) {
+            replay_fatal("--zone: there is no zone \"%.*s\" in %s", (int) len,
+                         p, replay->options.conf);
+        }
     }
 }
 

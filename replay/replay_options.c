@@ -189,8 +189,18 @@ replay_options_read(replay_options_t *options, replay_pool_t *pool, int argc,
 static void
 replay_options_check(replay_options_t *options)
 {
+    size_t  i, n;
+
     if (options->nfiles == 0) {
         replay_fatal("no log is named; try 'slidewin-replay --help'");
+    }
+
+    for (i = 0, n = 0; i < options->nfiles; i++) {
+        n += strcmp(options->files[i], "-") == 0;
+    }
+
+    if (n > 1) {
+        replay_fatal("- is named twice, and there is one standard input");
     }
 
     if (options->conf

@@ -1,5 +1,10 @@
 
 #include "replay_peaks.h"
+#include "sw_math.h"
+
+
+/* more is not told apart: many of them have room in a sum */
+#define REPLAY_PEAK_COST  (1LL << 43)
 
 
 typedef struct {
@@ -11,14 +16,17 @@ typedef struct {
 /* a ring, oldest entry first; most clients need but one */
 
 typedef struct {
-    int64_t                most;
-    int64_t                total;
-    replay_peak_entry_t   *entries;        /* NULL: the one below */
-    uint32_t               first;
-    uint32_t               count;
-    uint32_t               room;
-    uint32_t               pad;
-    replay_peak_entry_t    one;
+    int64_t                  most;
+    int64_t                  total;
+
+    union {
+        replay_peak_entry_t  *entries;
+        replay_peak_entry_t   one;         /* of no room */
+    } u;
+
+    uint32_t                 first;
+    uint32_t                 count;
+    uint32_t                 room;
 } replay_peak_t;
 
 
@@ -44,6 +52,7 @@ replay_peaks_add(replay_peaks_t *peaks, uint32_t client, int64_t time,
     replay_peak_entry_t  *entry;
 
     peak = replay_chunks_get(&peaks->clients, client);
+    cost = sw_min(cost, REPLAY_PEAK_COST);
 
     while (peak->count) {
         entry = replay_peak_entry(peak, 0);
@@ -72,7 +81,7 @@ replay_peaks_add(replay_peaks_t *peaks, uint32_t client, int64_t time,
         }
     }
 
-    if (peak->count >= (peak->entries ? peak->room : 1)) {
+    if (peak->count >= (peak->room ? peak->room : 1)) {
         replay_peak_make_room(peak);
     }
 
@@ -85,13 +94,13 @@ replay_peaks_add(replay_peaks_t *peaks, uint32_t client, int64_t time,
 static replay_peak_entry_t *
 replay_peak_entry(replay_peak_t *peak, uint32_t n)
 {
-    if (peak->entries == NULL) {
-        return &peak->one;
+    if (peak->room == 0) {
+        return &peak->u.one;
     }
 
     n += peak->first;
 
-    return &peak->entries[n < peak->room ? n : n - peak->room];
+    return &peak->u.entries[n < peak->room ? n : n - peak->room];
 }
 
 
@@ -110,16 +119,18 @@ replay_peak_make_room(replay_peak_t *peak)
         return;
     }
 
-    room = peak->entries ? 2 * peak->room : 4;
+    room = peak->room ? 2 * peak->room : 4;
     entries = replay_alloc(room * sizeof(replay_peak_entry_t));
 
     for (i = 0; i < peak->count; i++) {
         entries[i] = *replay_peak_entry(peak, i);
     }
 
-    free(peak->entries);
+    if (peak->room) {
+        free(peak->u.entries);
+    }
 
-    peak->entries = entries;
+    peak->u.entries = entries;
     peak->room = room;
     peak->first = 0;
 }

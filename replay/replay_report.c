@@ -5,6 +5,8 @@
 #include "replay_zone_size.h"
 
 
+static const char *replay_word_print(replay_pool_t *pool,
+    replay_text_t text);
 static int replay_worst_compare(const void *one, const void *two);
 
 
@@ -35,8 +37,6 @@ replay_rate_print(replay_pool_t *pool, int64_t limit, int64_t window)
 }
 
 
-/* a member of JSON has no variable in nginx: the name is a guess */
-
 const char *
 replay_zone_print(const replay_report_t *report, const replay_group_t *group,
     const replay_candidate_t *candidate)
@@ -56,10 +56,8 @@ replay_zone_print(const replay_report_t *report, const replay_group_t *group,
                         (int) rule->slices);
     }
 
-    return replay_pool_print(pool, "slidewin_zone %s%.*s zone=%.*s:%s "
-                    "rate=%.*s%s%s%s;", key.data[0] == '.' ? "$" : "",
-                    (int) key.len - (key.data[0] == '.'),
-                    key.data + (key.data[0] == '.'),
+    return replay_pool_print(pool, "slidewin_zone %s zone=%.*s:%s "
+                    "rate=%.*s%s%s%s;", replay_word_print(pool, key),
                     candidate->name.len ? (int) candidate->name.len : 5,
                     candidate->name.len ? candidate->name.data : "limit",
                     replay_zone_size_text(size,
@@ -83,10 +81,59 @@ replay_use_print(const replay_report_t *report,
                     candidate->name.len ? (int) candidate->name.len : 5,
                     candidate->name.len ? candidate->name.data : "limit",
                     options->cost ? " cost=" : "",
-                    options->cost ? options->cost
-                                    + (options->cost[0] == '.') : "",
+                    options->cost
+                    ? replay_word_print(report->pool,
+                                        replay_text_of(options->cost)) : "",
                     options->count_text ? " count=" : "",
                     options->count_text ? options->count_text : "");
+}
+
+
+/*
+ * As nginx reads it: in quotes if it must be.  A member of JSON has no variable
+ * in nginx; its name is a guess.
+ */
+
+static const char *
+replay_word_print(replay_pool_t *pool, replay_text_t text)
+{
+    int      quoted;
+    char    *word, *p;
+    size_t   i;
+
+    word = replay_pool_bytes(pool, 2 * text.len + 4);
+    p = word;
+    quoted = text.len == 0;
+
+    for (i = 0; i < text.len; i++) {
+        quoted |= strchr(" \t;{}\"'#\\", text.data[i]) != NULL;
+    }
+
+    if (quoted) {
+        *p++ = '"';
+    }
+
+    for (i = 0; i < text.len; i++) {
+
+        if (text.data[0] == '.' && text.data[i] == '.') {
+            *p++ = i ? '_' : '$';
+            continue;
+        }
+
+        if (quoted && (text.data[i] == '"' || text.data[i] == '\\')) {
+            *p++ = '\\';
+        }
+
+        *p++ = text.data[i];
+    }
+
+    if (quoted) {
+        *p++ = '"';
+    }
+
+    *p = '\0';
+
+    return word;
 }
 
 

@@ -139,6 +139,8 @@ replay_text_log(const replay_report_t *report, FILE *file,
                          "filter");
     replay_text_left_out(file, log->unlimited, "requests meet no limit");
     replay_text_left_out(file, log->empty_keys, "empty keys are not counted");
+    replay_text_left_out(file, log->out_of_order, "lines came more than a "
+                         "minute out of order, and are left out");
     replay_text_left_out(file, log->answered_429, "requests were answered "
                          "429 when they came; here they are decided anew");
 
@@ -272,9 +274,9 @@ replay_text_peaks(const replay_report_t *report, FILE *file,
             paint->plain, rate[3] >= '0' && rate[3] <= '9' ? "" : "1",
             rate + sizeof("1r/") - 1);
 
-    if (report->limits->ngroups > 1) {
-        fputs(", by ", file);
-        replay_print_plain(file, group->key.text);
+    if (report->log->conf) {
+        fprintf(file, " in %.*s", (int) group->candidates->name.len,
+                group->candidates->name.data);
     }
 
     for (i = 0; i < REPLAY_PERCENTILES; i++) {

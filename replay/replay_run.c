@@ -299,7 +299,10 @@ replay_run_count(const replay_run_t *run, void *memory, int64_t time,
     case REPLAY_RUN_COUNTS_LATE:
         pending = replay_run_pending(run, memory, time);
         pending->time = time;
-        pending->units += cost;
+
+        /* no more than the limit can have been admitted in a second */
+
+        pending->units = sw_min(pending->units + cost, run->rule.limit);
         return;
 
     default:

@@ -1,8 +1,5 @@
 
-#define PCRE2_CODE_UNIT_WIDTH  8
-
-#include <pcre2.h>
-
+#include "replay_regex.h"
 #include "replay_time.h"
 #include "replay_where.h"
 
@@ -36,8 +33,7 @@ struct replay_where_s {
     replay_value_t      value;
     replay_text_t       text;
     double              number;
-    pcre2_code         *regex;
-    pcre2_match_data   *match;
+    replay_regex_t     *regex;
 };
 
 
@@ -102,7 +98,6 @@ replay_where_compile(replay_format_t *format, const char *text,
         parser.error = replay_pool_print(format->pool,
                                 "expected \"and\" or \"or\" %s",
                                 replay_where_place(&parser));
-        replay_where_free(where);
         where = NULL;
     }
 
@@ -178,7 +173,6 @@ replay_where_not(replay_where_parser_t *parser)
 
     if (inner && *parser->p != ')') {
         parser->error = "a \")\" is missing";
-        replay_where_free(inner);
         return NULL;
     }
 
@@ -188,8 +182,6 @@ replay_where_not(replay_where_parser_t *parser)
 }
 
 
-/* frees the left one if there is no right one */
-
 static replay_where_t *
 replay_where_join(replay_where_parser_t *parser, replay_where_e kind,
     replay_where_t *left, replay_where_t *right)
@@ -197,7 +189,6 @@ replay_where_join(replay_where_parser_t *parser, replay_where_e kind,
     replay_where_t  *where;
 
     if (right == NULL) {
-        replay_where_free(left);
         return NULL;
     }
 
@@ -346,10 +337,9 @@ static int
 replay_where_operand(replay_where_parser_t *parser, replay_where_t *term,
     int caseless)
 {
-    int             code;
     char            quote;
     int64_t         time;
-    PCRE2_SIZE      at;
+    const char     *error;
     replay_text_t   text;
 
     replay_where_space(parser);
@@ -413,24 +403,14 @@ replay_where_operand(replay_where_parser_t *parser, replay_where_t *term,
         return 1;
     }
 
-    term->regex = pcre2_compile((PCRE2_SPTR) text.data, text.len,
-                                caseless ? PCRE2_CASELESS : 0, &code, &at,
-                                NULL);
+    term->regex = replay_regex_compile(parser->format->pool, term->text,
+                                       caseless, &error);
 
     if (term->regex == NULL) {
         parser->error = replay_pool_print(parser->format->pool,
-                                          "bad regular expression \"%s\" at "
-                                          "its byte %zu", term->text.data,
-                                          (size_t) at);
+                                          "bad regular expression \"%s\": %s",
+                                          term->text.data, error);
         return 0;
-    }
-
-    (void) pcre2_jit_compile(term->regex, PCRE2_JIT_COMPLETE);
-
-    term->match = pcre2_match_data_create_from_pattern(term->regex, NULL);
-
-    if (term->match == NULL) {
-        replay_fatal("no memory for a regular expression");
     }
 
     return 1;
@@ -559,9 +539,8 @@ replay_where_term_matches(const replay_where_t *term, replay_record_t *record,
         break;
 
     case REPLAY_REGEX:
-        yes = pcre2_match(term->regex,
-                          (PCRE2_SPTR) (text.data ? text.data : ""), text.len,
-                          0, 0, term->match, NULL) >= 0;
+        text.data = text.data ? text.data : "";
+        yes = replay_regex_match(term->regex, text);
         break;
 
     default: /* REPLAY_EQUAL */
@@ -620,19 +599,3 @@ replay_number(replay_text_t text, double *number)
     return *end == '\0';
 }
 
-
-void
-replay_where_free(replay_where_t *where)
-{
-    if (where == NULL) {
-        return;
-    }
-
-    replay_where_free(where->left);
-    replay_where_free(where->right);
-
-    if (where->regex) {
-        pcre2_match_data_free(where->match);
-        pcre2_code_free(where->regex);
-    }
-}

@@ -21,7 +21,5 @@ replay_where_t *replay_where_compile(replay_format_t *format,
 int replay_where_matches(const replay_where_t *where,
     replay_record_t *record, int64_t time);
 
-void replay_where_free(replay_where_t *where);
-
 
 #endif /* _REPLAY_WHERE_H_INCLUDED_ */

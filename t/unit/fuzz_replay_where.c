@@ -51,9 +51,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             fuzz_check(yes != replay_where_matches(not, record,
                                                    1431857103000));
         }
-
-        replay_where_free(not);
-        replay_where_free(where);
     }
 
     free(record);
