@@ -12,8 +12,8 @@
 #include "replay_pool.h"
 
 
-/* a longer key is cut, and so two may be one */
-#define REPLAY_KEY_MAX  1024
+/* a longer key is cut, and so two may be one; none of nginx is longer */
+#define REPLAY_KEY_MAX  65535
 
 
 /* most keys fit in here: one place of memory less to be read */

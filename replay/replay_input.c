@@ -89,6 +89,7 @@ replay_input_line(replay_input_t *input, replay_text_t *line)
     }
 
     input->start = next;
+    input->skipping = 0;
     input->lines++;
 
     return 1;
@@ -101,16 +102,16 @@ replay_input_peek(replay_input_t *input, replay_text_t *lines, size_t n)
     size_t       i, next;
     const char  *p, *end, *last;
 
-    if (!replay_input_find(input, &lines[0], &next) || lines[0].data == NULL) {
+    if (!replay_input_find(input, &lines[0], &next)) {
         return 0;
     }
 
-    /* those that are read already */
+    /* those that are read already; a line that is too long is no sample */
 
     p = input->buf + next;
     last = input->buf + input->end;
 
-    for (i = 1; i < n; i++) {
+    for (i = lines[0].data ? 1 : 0; i < n; i++) {
         end = memchr(p, '\n', (size_t) (last - p));
 
         if (end == NULL) {
@@ -130,9 +131,6 @@ static int
 replay_input_find(replay_input_t *input, replay_text_t *line, size_t *next)
 {
     char  *p, *start;
-    int    skipping;
-
-    skipping = 0;
 
     for ( ;; ) {
         start = input->buf + input->start;
@@ -144,7 +142,7 @@ replay_input_find(replay_input_t *input, replay_text_t *line, size_t *next)
 
         if (input->last) {
 
-            if (!skipping) {
+            if (!input->skipping) {
                 return 0;
             }
 
@@ -153,15 +151,23 @@ replay_input_find(replay_input_t *input, replay_text_t *line, size_t *next)
         }
 
         if (input->end - input->start > REPLAY_LINE_MAX) {
-            skipping = 1;
+            input->skipping = 1;
             input->start = input->end;
         }
 
         replay_input_fill(input);
     }
 
+    /* a mark of UTF-8 that some programs begin a file with */
+
+    if (input->lines == 0 && !input->skipping && input->end - input->start >= 3
+        && memcmp(start, "\xef\xbb\xbf", 3) == 0)
+    {
+        start += 3;
+    }
+
     line->len = (p ? p : input->buf + input->end) - start;
-    line->data = skipping ? NULL : start;
+    line->data = input->skipping ? NULL : start;
 
     *next = p ? (size_t) (p - input->buf) + 1 : input->end;
 

@@ -27,6 +27,7 @@ typedef struct {
     size_t             start;
     size_t             end;
     int                last;               /* all has been read */
+    int                skipping;           /* the rest of a line too long */
     uint64_t           lines;
     int64_t            size;               /* of the file, -1 if unknown */
     char               error[160];         /* what ended it early, or "" */

@@ -181,16 +181,48 @@ replay_ladder_step(replay_step_t *step, const sw_rule_t *rule,
 
 
 const replay_step_t *
-replay_ladder_choose(const replay_ladder_t *ladder, uint64_t clients)
+replay_ladder_choose(replay_ladder_t *ladder, const replay_ban_rule_t *ban,
+    replay_limits_t *limits, replay_spool_t *spool)
 {
-    size_t  i;
+    size_t         i;
+    int64_t        limit;
+    uint64_t       few;
+    sw_rule_t      rule;
+    replay_step_t  step;
 
-    for (i = 0; i < ladder->n; i++) {
+    few = limits->groups[0].clients.n / 1000;
 
-        if (ladder->steps[i].clients <= clients / 1000) {
-            return &ladder->steps[i];
+    for (i = 0; i < ladder->n && ladder->steps[i].clients > few; i++) {
+        /* void */
+    }
+
+    if (i == ladder->n) {
+        return NULL;
+    }
+
+    if (i == 0) {
+        return &ladder->steps[0];
+    }
+
+    /* round limits between two steps */
+
+    rule = ladder->rule;
+
+    for (limit = replay_next_limit(ladder->steps[i - 1].limit);
+         limit < ladder->steps[i].limit;
+         limit = replay_next_limit(limit))
+    {
+        rule.limit = limit;
+        replay_ladder_step(&step, &rule, ban, limits, spool);
+
+        if (step.clients <= few) {
+            memmove(&ladder->steps[i + 1], &ladder->steps[i],
+                    (ladder->n - i) * sizeof(replay_step_t));
+            ladder->steps[i] = step;
+            ladder->n++;
+            break;
         }
     }
 
-    return NULL;
+    return &ladder->steps[i];
 }

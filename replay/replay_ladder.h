@@ -25,7 +25,7 @@ typedef struct {
 
 typedef struct {
     sw_rule_t             rule;            /* without its limit */
-    replay_step_t         steps[REPLAY_LADDER_MAX];
+    replay_step_t         steps[REPLAY_LADDER_MAX + 1];
     size_t                n;
 } replay_ladder_t;
 
@@ -40,9 +40,13 @@ void replay_ladder_run(replay_ladder_t *ladder, const sw_rule_t *rule,
     const replay_ban_rule_t *ban, replay_limits_t *limits,
     replay_spool_t *spool, int64_t wanted);
 
-/* the lowest limit that rejects no more than one of 1,000 clients, or NULL */
-const replay_step_t *replay_ladder_choose(const replay_ladder_t *ladder,
-    uint64_t clients);
+/*
+ * The lowest round limit that rejects no more than one of 1,000 clients, or
+ * NULL.  It becomes a step if it was none.
+ */
+const replay_step_t *replay_ladder_choose(replay_ladder_t *ladder,
+    const replay_ban_rule_t *ban, replay_limits_t *limits,
+    replay_spool_t *spool);
 
 
 #endif /* _REPLAY_LADDER_H_INCLUDED_ */

@@ -281,8 +281,11 @@ replay_limits_print(replay_limits_t *limits,
 
     group = limits->limits[claim->limit].group;
 
-    fprintf(limits->decisions, "%s:%" PRIu64 "\t%" PRId64 "\t",
-            limits->files[event->file], event->line, event->time);
+    replay_print_json_text(limits->decisions,
+                           replay_text_of(limits->files[event->file]));
+
+    fprintf(limits->decisions, ":%" PRIu64 "\t%" PRId64 "\t", event->line,
+            event->time);
 
     replay_print_json_text(limits->decisions,
                            replay_client_key(&group->clients, claim->client));

@@ -4,7 +4,8 @@
 #include "replay_live.h"
 
 
-static int64_t replay_live_end(const sw_rule_t *rule, int64_t time);
+static int64_t replay_live_tick(const replay_live_t *live, int64_t time);
+static int64_t replay_live_end(const replay_live_t *live, int64_t time);
 
 
 void
@@ -13,11 +14,7 @@ replay_live_init(replay_live_t *live, const sw_rule_t *rule)
     memset(live, 0, sizeof(replay_live_t));
 
     live->rule = *rule;
-    live->part = rule->window / REPLAY_LIVE_PARTS;
-
-    if (live->part == 0) {
-        live->part = 1;
-    }
+    live->part = (rule->window + REPLAY_LIVE_PARTS - 1) / REPLAY_LIVE_PARTS;
 }
 
 
@@ -27,9 +24,9 @@ replay_live_add(replay_live_t *live, int64_t time, int64_t before)
     int64_t    now, end;
     uint32_t  *leaving;
 
-    now = time / live->part;
+    now = replay_live_tick(live, time);
 
-    /* all have left after as many parts as the ring has */
+    /* all have left after as many ticks as the ring has */
 
     if (now - live->now >= REPLAY_LIVE_RING) {
         memset(live->leaving, 0, sizeof(live->leaving));
@@ -44,8 +41,7 @@ replay_live_add(replay_live_t *live, int64_t time, int64_t before)
     }
 
     if (before >= 0) {
-        end = (replay_live_end(&live->rule, before) + live->part - 1)
-              / live->part;
+        end = replay_live_end(live, before);
 
         if (end > now) {
             live->leaving[end % REPLAY_LIVE_RING]--;
@@ -53,7 +49,7 @@ replay_live_add(replay_live_t *live, int64_t time, int64_t before)
         }
     }
 
-    end = (replay_live_end(&live->rule, time) + live->part - 1) / live->part;
+    end = replay_live_end(live, time);
 
     live->leaving[end % REPLAY_LIVE_RING]++;
     live->live++;
@@ -64,26 +60,40 @@ replay_live_add(replay_live_t *live, int64_t time, int64_t before)
 }
 
 
-/* as sw_state_end of a client whose last unit was counted then */
-
 static int64_t
-replay_live_end(const sw_rule_t *rule, int64_t time)
+replay_live_tick(const replay_live_t *live, int64_t time)
 {
-    int64_t  slice;
-
-    switch (rule->algorithm) {
-
-    case SW_COUNTER:
-        return (time / rule->window + 2) * rule->window;
-
-    case SW_FIXED:
-        return (time / rule->window + 1) * rule->window;
+    switch (live->rule.algorithm) {
 
     case SW_STRICT:
-        slice = time * rule->slices / rule->window + rule->slices + 1;
-        return (slice * rule->window + rule->slices - 1) / rule->slices;
+        return time * live->rule.slices / live->rule.window;
+
+    case SW_LOG:
+        return time / live->part;
+
+    default:
+        return time / live->rule.window;
+    }
+}
+
+
+/* the tick with which sw_state_end comes, of a unit that was counted then */
+
+static int64_t
+replay_live_end(const replay_live_t *live, int64_t time)
+{
+    switch (live->rule.algorithm) {
+
+    case SW_COUNTER:
+        return replay_live_tick(live, time) + 2;
+
+    case SW_FIXED:
+        return replay_live_tick(live, time) + 1;
+
+    case SW_STRICT:
+        return replay_live_tick(live, time) + live->rule.slices + 1;
 
     default: /* SW_LOG */
-        return time + rule->window;
+        return (time + live->rule.window + live->part - 1) / live->part;
     }
 }

@@ -12,15 +12,19 @@
 #include "sw_rule.h"
 
 
-/* parts of a window: clients leave at the end of one */
-#define REPLAY_LIVE_PARTS  64
-#define REPLAY_LIVE_RING   256
+/*
+ * Clients leave with a tick: a window or a slice, as they do in a zone.  A log
+ * has none: of its window, so small a part that few are counted too long.
+ */
+
+#define REPLAY_LIVE_PARTS  512
+#define REPLAY_LIVE_RING   1024
 
 
 typedef struct {
     sw_rule_t        rule;
-    int64_t          part;                 /* ms */
-    int64_t          now;                  /* number of the part */
+    int64_t          part;                 /* ms, of a log */
+    int64_t          now;                  /* tick */
     uint64_t         live;
     uint64_t         most;
     uint32_t         leaving[REPLAY_LIVE_RING];

@@ -13,7 +13,8 @@
 typedef struct {
     replay_input_t    *input;
     uint32_t           number;
-    int64_t            time;
+    int64_t            logged;             /* ms, when it ended */
+    int64_t            time;               /* when it came, if that is told */
     uint16_t           status;
     replay_record_t   *record;
 } replay_source_t;
@@ -225,12 +226,12 @@ replay_log_read(replay_log_t *log, replay_input_t *inputs, size_t n)
         for (i = 1; i < left; i++) {
             other = &sources[i];
 
-            if (other->time < source->time) {
-                until = source->time;
+            if (other->logged < source->logged) {
+                until = source->logged;
                 source = other;
 
-            } else if (other->time < until) {
-                until = other->time;
+            } else if (other->logged < until) {
+                until = other->logged;
             }
         }
 
@@ -248,7 +249,7 @@ replay_log_read(replay_log_t *log, replay_input_t *inputs, size_t n)
                 break;
             }
 
-        } while (source->time <= until);
+        } while (source->logged <= until);
     }
 
     replay_progress_end(&log->progress);
@@ -321,7 +322,11 @@ replay_log_parse(replay_log_t *log, replay_source_t *source,
     if (!log->fine) {
         source->time -= source->time % 1000;
 
-    } else if (log->request_time.n) {
+    }
+
+    source->logged = source->time;
+
+    if (log->fine && log->request_time.n) {
 
         /* it was decided when it came, not when it was logged */
 
@@ -425,9 +430,16 @@ replay_log_request(replay_log_t *log, replay_source_t *source)
         return;
     }
 
-    if (replay_queue_is_late(&log->queue, source->time)) {
+    if (replay_queue_is_late(&log->queue, source->logged)) {
         log->out_of_order++;
         return;
+    }
+
+    /* a request that took so long is replayed as if it had come later */
+
+    if (replay_queue_is_late(&log->queue, source->time)) {
+        log->long_requests++;
+        source->time = replay_queue_oldest(&log->queue);
     }
 
     n = 1;

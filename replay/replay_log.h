@@ -51,6 +51,7 @@ typedef struct {
     uint64_t                left_out;      /* by a filter */
     uint64_t                unlimited;     /* meet no limit */
     uint64_t                out_of_order;
+    uint64_t                long_requests; /* longer than is sorted */
     uint64_t                empty_keys;
     uint64_t                bad_costs;
     uint64_t                answered_429;

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "replay_fail_if.h"
 #include "replay_report.h"
@@ -39,6 +41,7 @@ typedef struct {
 
 
 static void replay_open(replay_t *replay);
+static void replay_check_output(replay_t *replay, const char *path);
 static const char *replay_choose_format(replay_t *replay,
     const replay_text_t *samples, size_t n);
 static const char *replay_guess_format(replay_text_t line);
@@ -150,6 +153,7 @@ replay_open(replay_t *replay)
     size_t             i, n;
     const char        *error, *format;
     replay_log_t      *log;
+    struct rlimit      files;
     replay_text_t      samples[REPLAY_SAMPLES];
     replay_options_t  *options;
 
@@ -162,6 +166,13 @@ replay_open(replay_t *replay)
         if (log->conf == NULL) {
             replay_fatal("%s", error);
         }
+    }
+
+    /* all logs are open at once, to be merged */
+
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        (void) setrlimit(RLIMIT_NOFILE, &files);
     }
 
     replay->inputs = replay_calloc(options->nfiles, sizeof(replay_input_t));
@@ -218,6 +229,9 @@ replay_open(replay_t *replay)
         }
     }
 
+    replay_check_output(replay, options->html);
+    replay_check_output(replay, options->decisions);
+
     if (options->decisions) {
         replay->limits.decisions = fopen(options->decisions, "w");
 
@@ -226,6 +240,29 @@ replay_open(replay_t *replay)
         }
 
         replay->limits.files = options->files;
+    }
+}
+
+
+/* a log that is named there by mistake would be gone */
+
+static void
+replay_check_output(replay_t *replay, const char *path)
+{
+    size_t       i;
+    struct stat  output, log;
+
+    if (path == NULL || stat(path, &output) == -1) {
+        return;
+    }
+
+    for (i = 0; i < replay->options.nfiles; i++) {
+
+        if (stat(replay->options.files[i], &log) == 0
+            && log.st_dev == output.st_dev && log.st_ino == output.st_ino)
+        {
+            replay_fatal("%s is a log that is read", path);
+        }
     }
 }
 
@@ -320,7 +357,8 @@ replay_conf_choose_format(replay_t *replay)
 
         if (other == NULL || (format && other != format)) {
             replay_fatal("%s: %s does not tell which log_format it has; "
-                         "name it by --format", options->files[i], options->conf);
+                         "name it by --format", options->files[i],
+                         options->conf);
         }
 
         format = other;
@@ -375,6 +413,12 @@ replay_set_limits(replay_t *replay)
     replay_clients_init(&group->clients);
     replay_compile(replay, "--key", &group->key,
                    replay_text_of(options->key));
+
+    if (strchr(options->key, '$') == NULL && options->key[0] != '.') {
+        replay_fatal("--key: \"%s\" has no $variable%s: all clients would be "
+                     "one", options->key,
+                     replay->format.json ? " and is no .member" : "");
+    }
 
     if (options->count_text) {
 
@@ -853,7 +897,8 @@ replay_recommend(replay_t *replay, replay_rate_t *rate)
     replay_ladder_run(&replay->report.ladder, &rule, &options->ban,
                       &replay->limits, &replay->spool, wanted);
 
-    step = replay_ladder_choose(&replay->report.ladder, group->clients.n);
+    step = replay_ladder_choose(&replay->report.ladder, &options->ban,
+                                &replay->limits, &replay->spool);
 
     if (step == NULL) {
         most = percentiles[REPLAY_PERCENTILES - 1];
@@ -963,6 +1008,12 @@ replay_notes(replay_t *replay)
                     REPLAY_LATE_SECONDS);
     }
 
+    if (log->long_requests) {
+        replay_note(replay, "%" PRIu64 " requests took more than %d seconds: "
+                    "they are replayed as if they had come a minute before "
+                    "the newest", log->long_requests, REPLAY_LATE_SECONDS);
+    }
+
     if (log->bad_costs) {
         replay_note(replay, "%" PRIu64 " costs are no numbers; these requests "
                     "are left out", log->bad_costs);
@@ -977,6 +1028,13 @@ replay_notes(replay_t *replay)
         replay_note(replay, "times are those of the end of each request; with "
                     "$request_time in the log_format they would be those of "
                     "its arrival");
+    }
+
+    if (replay->options.prefix_set && replay->log.conf == NULL) {
+        replay_note(replay, "addresses are grouped as by "
+                    "slidewin_client_prefix %u %u;",
+                    replay->options.prefix.prefix_v4,
+                    replay->options.prefix.prefix_v6);
     }
 
     if (replay->options.ban_text) {

@@ -133,6 +133,7 @@ replay_options_read(replay_options_t *options, replay_pool_t *pool, int argc,
 {
     int                     code, index;
     size_t                  i;
+    unsigned                seen;
     struct option           names[REPLAY_OPTIONS + 1];
     const replay_option_t  *option;
 
@@ -152,6 +153,7 @@ replay_options_read(replay_options_t *options, replay_pool_t *pool, int argc,
     }
 
     opterr = 0;
+    seen = 0;
 
     while ((code = getopt_long(argc, argv, ":h", names, &index)) != -1) {
 
@@ -174,7 +176,11 @@ replay_options_read(replay_options_t *options, replay_pool_t *pool, int argc,
         if (option->read) {
             option->read(options, pool, optarg);
 
+        } else if (seen & (1U << index)) {
+            replay_fatal("--%s is named twice", option->name);
+
         } else {
+            seen |= 1U << index;
             *(const char **) ((char *) options + option->offset) = optarg;
         }
     }

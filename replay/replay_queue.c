@@ -38,6 +38,13 @@ replay_queue_is_late(const replay_queue_t *queue, int64_t time)
 }
 
 
+int64_t
+replay_queue_oldest(const replay_queue_t *queue)
+{
+    return (queue->newest - REPLAY_LATE_SECONDS) * 1000;
+}
+
+
 void
 replay_queue_add(replay_queue_t *queue, replay_event_t *event,
     const replay_claim_t *claims, replay_text_t path)

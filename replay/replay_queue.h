@@ -78,6 +78,9 @@ void replay_queue_init(replay_queue_t *queue, replay_event_pt handler,
 /* whether it is later than it may be */
 int replay_queue_is_late(const replay_queue_t *queue, int64_t time);
 
+/* the earliest time that is not late */
+int64_t replay_queue_oldest(const replay_queue_t *queue);
+
 /* the event's places in a bucket are set here */
 void replay_queue_add(replay_queue_t *queue, replay_event_t *event,
     const replay_claim_t *claims, replay_text_t path);

@@ -51,7 +51,7 @@ void replay_run_init(replay_run_t *run, const sw_rule_t *rule,
 /* whether no window or slice ends, and no unit leaves, inside of a second */
 int replay_run_steady(const sw_rule_t *rule, int64_t span);
 
-/* of so many requests of that cost, how many are admitted, if they are counted */
+/* of n requests of that cost, how many are admitted, as they are counted */
 uint32_t replay_run_fit(const replay_run_t *run, void *memory, int64_t time,
     int64_t cost, uint32_t n);
 
