@@ -85,14 +85,11 @@ replay_ladder_limits(replay_ladder_t *ladder, replay_limits_t *limits,
     int64_t               limit, last, most, percentiles[REPLAY_PERCENTILES];
     replay_peaks_t       *peaks;
     replay_group_t       *group;
-    replay_peak_count_t  *counts;
 
     group = &limits->groups[0];
     peaks = replay_group_peaks(group, ladder->rule.window);
 
-    n = replay_peaks_count(peaks, group->clients.n, &counts);
-    replay_peaks_percentiles(counts, n, percentiles);
-    free(counts);
+    replay_peaks_percentiles(peaks, group->clients.n, percentiles);
 
     limit = replay_round_limit(sw_max(1, percentiles[0] / 2));
     most = percentiles[REPLAY_PERCENTILES - 1];

@@ -199,22 +199,19 @@ replay_peak_compare(const void *one, const void *two)
 
 
 void
-replay_peaks_percentiles(const replay_peak_count_t *counts, size_t n,
+replay_peaks_percentiles(replay_peaks_t *peaks, uint32_t nclients,
     int64_t percentiles[REPLAY_PERCENTILES])
 {
-    int       p;
-    size_t    i;
-    uint64_t  all, seen;
+    int                   p;
+    size_t                i, n;
+    uint64_t              seen;
+    replay_peak_count_t  *counts;
 
     static const unsigned  permille[REPLAY_PERCENTILES] = {
         500, 900, 990, 999, 1000
     };
 
-    all = 0;
-
-    for (i = 0; i < n; i++) {
-        all += counts[i].clients;
-    }
+    n = replay_peaks_count(peaks, nclients, &counts);
 
     seen = 0;
     p = 0;
@@ -222,7 +219,9 @@ replay_peaks_percentiles(const replay_peak_count_t *counts, size_t n,
     for (i = 0; i < n; i++) {
         seen += counts[i].clients;
 
-        while (p < REPLAY_PERCENTILES && seen * 1000 >= all * permille[p]) {
+        while (p < REPLAY_PERCENTILES
+               && seen * 1000 >= (uint64_t) nclients * permille[p])
+        {
             percentiles[p++] = counts[i].peak;
         }
     }
@@ -230,4 +229,6 @@ replay_peaks_percentiles(const replay_peak_count_t *counts, size_t n,
     while (p < REPLAY_PERCENTILES) {
         percentiles[p++] = 0;
     }
+
+    free(counts);
 }

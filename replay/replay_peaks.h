@@ -42,8 +42,8 @@ int64_t replay_peak(replay_peaks_t *peaks, uint32_t client);
 size_t replay_peaks_count(replay_peaks_t *peaks, uint32_t nclients,
     replay_peak_count_t **counts);
 
-/* the smallest peak that so many clients do not exceed */
-void replay_peaks_percentiles(const replay_peak_count_t *counts, size_t n,
+/* the smallest peaks that so many clients do not exceed */
+void replay_peaks_percentiles(replay_peaks_t *peaks, uint32_t nclients,
     int64_t percentiles[REPLAY_PERCENTILES]);
 
 

@@ -319,18 +319,14 @@ static void
 replay_json_peaks(FILE *file, const replay_group_t *group, int64_t window)
 {
     int                   i;
-    size_t                n;
     int64_t               percentiles[REPLAY_PERCENTILES];
-    replay_peak_count_t  *counts;
 
     static const char *const  names[REPLAY_PERCENTILES] = {
         "p50", "p90", "p99", "p99.9", "max"
     };
 
-    n = replay_peaks_count(replay_group_peaks(group, window),
-                           group->clients.n, &counts);
-    replay_peaks_percentiles(counts, n, percentiles);
-    free(counts);
+    replay_peaks_percentiles(replay_group_peaks(group, window),
+                             group->clients.n, percentiles);
 
     fprintf(file, "{\"window\":%.10g", (double) window / 1000);
 

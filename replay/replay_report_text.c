@@ -254,19 +254,15 @@ replay_text_peaks(const replay_report_t *report, FILE *file,
 {
     int                   i;
     char                  count[REPLAY_COUNT_LEN];
-    size_t                n;
     int64_t               percentiles[REPLAY_PERCENTILES];
     const char           *rate;
-    replay_peak_count_t  *counts;
 
     static const char *const  names[REPLAY_PERCENTILES] = {
         "half of the clients at most", "90%", "99%", "99.9%", "the busiest"
     };
 
-    n = replay_peaks_count(replay_group_peaks(group, window),
-                           group->clients.n, &counts);
-    replay_peaks_percentiles(counts, n, percentiles);
-    free(counts);
+    replay_peaks_percentiles(replay_group_peaks(group, window),
+                             group->clients.n, percentiles);
 
     rate = replay_rate_print(report->pool, 1, window);
 

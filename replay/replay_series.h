@@ -1,7 +1,8 @@
 
 /*
  * How much came when, in as many steps as a plot needs.  All series of a
- * timeline have the same steps, which double when the time gets longer.
+ * timeline have the same steps, which become longer with the time.  They begin
+ * at full minutes, hours and days of UTC.
  */
 
 
@@ -23,6 +24,7 @@ typedef struct {
 
 
 typedef struct {
+    int64_t           start;
     int64_t           step;
     uint64_t          counts[REPLAY_SERIES_STEPS];
 } replay_series_t;

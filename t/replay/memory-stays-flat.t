@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 
-use POSIX ();
+use Fcntl qw(F_GETFL F_SETFL O_NONBLOCK);
 use SlidewinReplay;
 use Test::More;
 
@@ -42,30 +42,53 @@ sub make {
     return $path;
 }
 
-# peak LOG: the most memory that was resident, in bytes
+# full: both ends of a pipe that takes nothing more
+sub full {
+    pipe my $out, my $in or die "pipe: $!";
+    my $flags = fcntl $in, F_GETFL, 0;
+
+    fcntl $in, F_SETFL, $flags | O_NONBLOCK;
+    1 while syswrite $in, 'x' x 4096;
+    1 while syswrite $in, 'x';
+    fcntl $in, F_SETFL, $flags;
+
+    return ($out, $in);
+}
+
+# peak LOG: the most memory that was resident, in bytes. The program can write
+# nothing, and so it waits with all its memory when it has come to its end. Not
+# what wait4() says: that of Perl, before it becomes the program, is in it.
 sub peak {
     my ($path) = @_;
+    my ($out, $in) = full();
     my $pid = fork // die "fork: $!";
 
     if (!$pid) {
-        open STDOUT, '>', '/dev/null';
+        open STDOUT, '>&', $in or die "stdout: $!";
+        close $in;
         exec {$program} $program, '--key', '$remote_addr', '--rate', '100r/m',
              $path;
         exit 127;
     }
 
-    # not what wait4() says: that of Perl, before it becomes the program, is in it
-    my $most = 0;
+    close $in;
 
-    while (waitpid($pid, POSIX::WNOHANG()) == 0) {
-        my ($kb) = slurp("/proc/$pid/status") =~ /^VmHWM:\s+(\d+) kB/m;
-        $most = $kb if ($kb // 0) > $most;
-        select undef, undef, undef, 0.001;
+    my ($asleep, $most) = (0, 0);
+
+    while ($asleep < 20) {
+        my $status = slurp("/proc/$pid/status");
+
+        last if $status =~ /^State:\s+Z/m;
+        $asleep = $status =~ /^State:\s+S/m ? $asleep + 1 : 0;
+        ($most) = $status =~ /^VmHWM:\s+(\d+) kB/m;
+        select undef, undef, undef, 0.01;
     }
 
+    1 while sysread $out, my $text, 65536;
+    waitpid $pid, 0;
     is($?, 0, "$path is replayed");
 
-    return 1024 * $most;
+    return 1024 * ($most // 0);
 }
 
 my $few = peak(make(200_000, 2000));
