@@ -50,7 +50,7 @@ replay_candidate_init(replay_candidate_t *candidate, const sw_rule_t *rule,
     }
 
     replay_chunks_init(&candidate->clients, size);
-    replay_live_init(&candidate->live, rule);
+    replay_live_init(&candidate->live, rule, span);
 }
 
 

@@ -9,12 +9,19 @@ static int64_t replay_live_end(const replay_live_t *live, int64_t time);
 
 
 void
-replay_live_init(replay_live_t *live, const sw_rule_t *rule)
+replay_live_init(replay_live_t *live, const sw_rule_t *rule, int64_t span)
 {
+    int64_t  unit;
+
     memset(live, 0, sizeof(replay_live_t));
 
+    /* of whole seconds, clients leave as others come: a part ends there, too */
+
+    unit = (rule->window % (span + 1) == 0) ? span + 1 : 1;
+
     live->rule = *rule;
-    live->part = (rule->window + REPLAY_LIVE_PARTS - 1) / REPLAY_LIVE_PARTS;
+    live->part = (rule->window / unit + REPLAY_LIVE_PARTS - 1)
+                 / REPLAY_LIVE_PARTS * unit;
 }
 
 

@@ -17,8 +17,8 @@
  * has none: of its window, so small a part that few are counted too long.
  */
 
-#define REPLAY_LIVE_PARTS  512
-#define REPLAY_LIVE_RING   1024
+#define REPLAY_LIVE_PARTS  4096
+#define REPLAY_LIVE_RING   8192
 
 
 typedef struct {
@@ -31,7 +31,9 @@ typedef struct {
 } replay_live_t;
 
 
-void replay_live_init(replay_live_t *live, const sw_rule_t *rule);
+/* span: ms that the log cannot tell */
+void replay_live_init(replay_live_t *live, const sw_rule_t *rule,
+    int64_t span);
 
 /* a request of a client, and when it came before, or -1 */
 void replay_live_add(replay_live_t *live, int64_t time, int64_t before);

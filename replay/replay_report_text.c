@@ -331,6 +331,15 @@ replay_text_worst(const replay_report_t *report, FILE *file,
                 candidate->name.data);
     }
 
+    fprintf(file, ", first %s ",
+            replay_time_text(time, candidate->rejections[0].time,
+                             report->log->fine));
+    replay_print_plain(file,
+                       replay_client_key(&clients,
+                                         candidate->rejections[0].client));
+    fputc(' ', file);
+    replay_print_plain(file, replay_text_of(candidate->rejections[0].path));
+
     fprintf(file, "\n%s%12s %12s %10s  %-24s  %s%s\n", paint->soft,
             "REJECTED", "REQUESTS", "PEAK", "FIRST", "CLIENT, PATH",
             paint->plain);

@@ -598,4 +598,3 @@ replay_number(replay_text_t text, double *number)
 
     return *end == '\0';
 }
-
