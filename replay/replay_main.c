@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 
 #include "replay_task.h"
 
@@ -26,6 +25,8 @@ main(int argc, char **argv)
     replay_t  *replay;
 
     replay = replay_calloc(1, sizeof(replay_t));
+
+    replay->report.pool = &replay->pool;
 
     replay_options_read(&replay->options, &replay->pool, argc, argv);
 
@@ -130,71 +131,59 @@ replay_notes(replay_t *replay)
     for (i = 0; i < replay->options.nfiles; i++) {
 
         if (replay->inputs[i].error[0]) {
-            replay_note(replay, "%s ends early: %s; what came before is "
+            replay_note(&replay->report,
+                        "%s ends early: %s; what came before is "
                         "replayed", replay->inputs[i].name,
                         replay->inputs[i].error);
         }
     }
 
     if (log->out_of_order) {
-        replay_note(replay, "%" PRIu64 " lines came more than %d seconds out "
+        replay_note(&replay->report,
+                    "%" PRIu64 " lines came more than %d seconds out "
                     "of order, and are left out; name the logs of several "
                     "servers one by one", log->out_of_order,
                     REPLAY_LATE_SECONDS);
     }
 
     if (log->long_requests) {
-        replay_note(replay, "%" PRIu64 " requests took more than %d seconds: "
+        replay_note(&replay->report,
+                    "%" PRIu64 " requests took more than %d seconds: "
                     "they are replayed as if they had come a minute before "
                     "the newest", log->long_requests, REPLAY_LATE_SECONDS);
     }
 
     if (log->bad_costs) {
-        replay_note(replay, "%" PRIu64 " costs are no numbers; these requests "
+        replay_note(&replay->report,
+                    "%" PRIu64 " costs are no numbers; these requests "
                     "are left out", log->bad_costs);
     }
 
     if (!log->fine) {
-        replay_note(replay, "the log tells whole seconds: the order inside of "
+        replay_note(&replay->report,
+                    "the log tells whole seconds: the order inside of "
                     "one is not known, hence the bounds; with $msec in its "
                     "log_format the result would be exact");
 
     } else if (log->request_time.n == 0) {
-        replay_note(replay, "times are those of the end of each request; with "
+        replay_note(&replay->report,
+                    "times are those of the end of each request; with "
                     "$request_time in the log_format they would be those of "
                     "its arrival");
     }
 
     if (replay->options.prefix_set && replay->log.conf == NULL) {
-        replay_note(replay, "addresses are grouped as by "
+        replay_note(&replay->report, "addresses are grouped as by "
                     "slidewin_client_prefix %u %u;",
                     replay->options.prefix.prefix_v4,
                     replay->options.prefix.prefix_v6);
     }
 
     if (replay->options.ban_text) {
-        replay_note(replay, "ban= is decided here alone: slidewin_zone of "
+        replay_note(&replay->report,
+                    "ban= is decided here alone: slidewin_zone of "
                     "this version has no such parameter");
     }
-}
-
-
-void
-replay_note(replay_t *replay, const char *fmt, ...)
-{
-    char      text[1024];
-    va_list   args;
-
-    if (replay->report.nnotes == REPLAY_NOTES_MAX) {
-        return;
-    }
-
-    va_start(args, fmt);
-    (void) vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
-
-    replay->report.notes[replay->report.nnotes++] =
-        replay_pool_text(&replay->pool, replay_text_of(text)).data;
 }
 
 
@@ -210,7 +199,6 @@ replay_answer(replay_t *replay)
     report->options = &replay->options;
     report->log = &replay->log;
     report->limits = &replay->limits;
-    report->pool = &replay->pool;
 
     if (replay->limits.decisions
         && (ferror(replay->limits.decisions)

@@ -1,13 +1,37 @@
 
 #include <inttypes.h>
+#include <stdarg.h>
 
 #include "replay_report.h"
 #include "replay_zone_size.h"
 
 
+/* longer ones are cut */
+#define REPLAY_NOTE_LEN  1024
+
+
 static const char *replay_word_print(replay_pool_t *pool,
     replay_text_t text);
 static int replay_worst_compare(const void *one, const void *two);
+
+
+void
+replay_note(replay_report_t *report, const char *fmt, ...)
+{
+    char      text[REPLAY_NOTE_LEN];
+    va_list   args;
+
+    if (report->nnotes == REPLAY_NOTES_MAX) {
+        return;
+    }
+
+    va_start(args, fmt);
+    (void) vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+
+    report->notes[report->nnotes++] =
+        replay_pool_text(report->pool, replay_text_of(text)).data;
+}
 
 
 const char *

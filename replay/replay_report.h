@@ -38,6 +38,10 @@ typedef struct {
 } replay_report_t;
 
 
+/* adds a sentence at its end */
+__attribute__((format(printf, 2, 3)))
+void replay_note(replay_report_t *report, const char *fmt, ...);
+
 /* "5r/m", "100r/10s" */
 const char *replay_rate_print(replay_pool_t *pool, int64_t limit,
     int64_t window);

@@ -248,13 +248,14 @@ replay_set_conf(replay_t *replay)
     }
 
     for (i = 0; i < conf->nnotes; i++) {
-        replay_note(replay, "%s", conf->notes[i]);
+        replay_note(&replay->report, "%s", conf->notes[i]);
     }
 
     for (i = 0; i < conf->nzones; i++) {
 
         if (conf->zones[i].ban) {
-            replay_note(replay, "zone \"%.*s\": ban= is decided here alone: "
+            replay_note(&replay->report,
+                        "zone \"%.*s\": ban= is decided here alone: "
                         "slidewin_zone of this version has no such "
                         "parameter", (int) conf->zones[i].name.len,
                         conf->zones[i].name.data);
@@ -321,7 +322,7 @@ replay_set_key(replay_t *replay, const replay_conf_zone_t *zone,
             : replay_value_compile(&group->key, &replay->format, zone->key);
 
     if (error) {
-        replay_note(replay, "zone \"%.*s\" is left out: %s",
+        replay_note(&replay->report, "zone \"%.*s\" is left out: %s",
                     (int) zone->name.len, zone->name.data, error);
         return 0;
     }
@@ -395,7 +396,8 @@ replay_set_use(replay_t *replay, const replay_conf_limit_t *use,
     limit->joint = use->joint;
 
     if ((use->count || use->reset) && replay->log.status.n == 0) {
-        replay_note(replay, "%s:%u: the limit is left out: the log has no "
+        replay_note(&replay->report,
+                    "%s:%u: the limit is left out: the log has no "
                     "$status for its count= or reset=", use->ref.file,
                     use->ref.line);
         return 0;
@@ -406,7 +408,8 @@ replay_set_use(replay_t *replay, const replay_conf_limit_t *use,
                                      use->cost);
 
         if (error) {
-            replay_note(replay, "%s:%u: the limit is left out: cost=%.*s: %s",
+            replay_note(&replay->report,
+                        "%s:%u: the limit is left out: cost=%.*s: %s",
                         use->ref.file, use->ref.line, (int) use->cost.len,
                         use->cost.data, error);
             return 0;
@@ -419,19 +422,21 @@ replay_set_use(replay_t *replay, const replay_conf_limit_t *use,
 
         if (error) {
             limit->condition.n = 0;
-            replay_note(replay, "%s:%u: if=%.*s is taken as true: %s",
+            replay_note(&replay->report, "%s:%u: if=%.*s is taken as true: %s",
                         use->ref.file, use->ref.line,
                         (int) use->condition.len, use->condition.data, error);
         }
     }
 
     if (use->charge.len) {
-        replay_note(replay, "%s:%u: charge= is not replayed, the cost is what "
+        replay_note(&replay->report,
+                    "%s:%u: charge= is not replayed, the cost is what "
                     "cost= says", use->ref.file, use->ref.line);
     }
 
     if (use->delay) {
-        replay_note(replay, "%s:%u: what delay= would let wait is told as "
+        replay_note(&replay->report,
+                    "%s:%u: what delay= would let wait is told as "
                     "rejected", use->ref.file, use->ref.line);
     }
 

@@ -50,9 +50,5 @@ void replay_find_rates(replay_t *replay);
 /* tries limits around that of the first candidate */
 void replay_plot_ladder(replay_t *replay);
 
-/* a sentence for the end of the report */
-__attribute__((format(printf, 2, 3)))
-void replay_note(replay_t *replay, const char *fmt, ...);
-
 
 #endif /* _REPLAY_TASK_H_INCLUDED_ */
