@@ -6,7 +6,9 @@
 checks() {
     local name
 
-    for name in format words layers warnings cppcheck tidy shell; do
+    # the slowest first
+    for name in tidy tidy_programs warnings cppcheck format words layers shell
+    do
         job 2 rc check "$name" "check_$name"
     done
     jobs_wait
@@ -165,42 +167,49 @@ check_cppcheck() {
     echo "$((${#sw[@]} + ${#replay[@]} + ${#nginx[@]})) files"
 }
 
+# Left out is what argues with nginx's style, or with memcpy as such.
+TIDY='-*,bugprone-*,clang-analyzer-*,cert-err34-c,misc-redundant-*'
+TIDY+=',-bugprone-easily-swappable-parameters'
+TIDY+=',-bugprone-assignment-in-if-condition'
+TIDY+=',-bugprone-narrowing-conversions'
+TIDY+=',-bugprone-reserved-identifier'
+TIDY+=',-clang-analyzer-security.insecureAPI.*'
+
+# tidy CHECKS FILE... -- OPTION...
+tidy() {
+    clang-tidy --quiet --warnings-as-errors='*' --checks="$1" "${@:2}" 2>&1 \
+        | tidy_noise
+}
+
+# The module, which takes half of the time.
 check_tidy() {
-    local sw replay replay_flags nginx flags checks rc=0
+    local nginx flags
+
+    cd "$ROOT"
+    mapfile -t nginx < <(nginx_sources)
+    mapfile -t flags < <(nginx_flags release)
+    flags+=(-DNGX_HTTP_SLIDEWIN_TEST=1 -DSW_STEPS=1 -DNGX_DEBUG=0)
+
+    # the analyzer does not see through nginx's queues, nor that an element
+    # which is cleared when it is removed, in debug builds, is gone; ASan does
+    tidy "$TIDY,-clang-analyzer-unix.Malloc" "${nginx[@]}" -- "${flags[@]}"
+    echo "${#nginx[@]} files"
+}
+
+# What is compiled without nginx.
+check_tidy_programs() {
+    local sw replay flags
 
     cd "$ROOT"
     mapfile -t sw < <(sw_sources)
     mapfile -t replay < <(replay_sources)
-    mapfile -t replay_flags < <(replay_flags)
-    mapfile -t nginx < <(nginx_sources)
-    mapfile -t flags < <(nginx_flags release)
-    flags+=(-DNGX_HTTP_SLIDEWIN_TEST=1 -DSW_STEPS=1)
+    mapfile -t flags < <(replay_flags)
 
-    # left out is what argues with nginx's style, or with memcpy as such
-    checks='-*,bugprone-*,clang-analyzer-*,cert-err34-c,misc-redundant-*'
-    checks+=',-bugprone-easily-swappable-parameters'
-    checks+=',-bugprone-assignment-in-if-condition'
-    checks+=',-bugprone-narrowing-conversions'
-    checks+=',-bugprone-reserved-identifier'
-    checks+=',-clang-analyzer-security.insecureAPI.*'
-
-    clang-tidy --quiet --warnings-as-errors='*' --checks="$checks" \
-        "${sw[@]}" -- -std=gnu11 -Ingx_http_slidewin_module/sw 2>&1 \
-        | tidy_noise || rc=1
+    tidy "$TIDY" "${sw[@]}" -- -std=gnu11 -Ingx_http_slidewin_module/sw
     # of several files at once, the analyzer knows va_start() in the first only
-    clang-tidy --quiet --warnings-as-errors='*' \
-        --checks="$checks,-clang-analyzer-valist.Uninitialized" \
-        "${replay[@]}" -- "${replay_flags[@]}" 2>&1 | tidy_noise || rc=1
-    # the analyzer does not see through nginx's queues, nor that an element
-    # which is cleared when it is removed, in debug builds, is gone; ASan does
-    checks+=',-clang-analyzer-unix.Malloc'
-    flags+=(-DNGX_DEBUG=0)
-    [ ${#nginx[@]} -eq 0 ] \
-        || clang-tidy --quiet --warnings-as-errors='*' --checks="$checks" \
-            "${nginx[@]}" -- "${flags[@]}" 2>&1 | tidy_noise || rc=1
-
-    [ "$rc" -eq 0 ] || return
-    echo "$((${#sw[@]} + ${#replay[@]} + ${#nginx[@]})) files"
+    tidy "$TIDY,-clang-analyzer-valist.Uninitialized" "${replay[@]}" \
+        -- "${flags[@]}"
+    echo "$((${#sw[@]} + ${#replay[@]})) files"
 }
 
 tidy_noise() {
