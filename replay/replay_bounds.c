@@ -34,7 +34,7 @@ void
 replay_bounds_request(replay_bounds_t *bounds, int64_t time)
 {
     if (time != bounds->time) {
-        replay_bounds_end(bounds);
+        replay_bounds_decide(bounds);
         bounds->time = time;
     }
 
@@ -70,12 +70,11 @@ replay_bounds_add(replay_bounds_t *bounds, replay_candidate_t *candidate,
 void
 replay_bounds_end(replay_bounds_t *bounds)
 {
-    if (bounds->n) {
-        replay_bounds_decide(bounds);
-    }
+    replay_bounds_decide(bounds);
 
-    bounds->n = 0;
-    bounds->requests = 0;
+    free(bounds->doubts);
+    bounds->doubts = NULL;
+    bounds->room = 0;
 }
 
 
@@ -92,6 +91,9 @@ replay_bounds_decide(replay_bounds_t *bounds)
     replay_bounds_each(bounds, replay_doubt_reset);
     replay_bounds_each(bounds, replay_doubt_count);
     replay_bounds_each(bounds, replay_doubt_clear);
+
+    bounds->n = 0;
+    bounds->requests = 0;
 }
 
 

@@ -53,7 +53,7 @@ void replay_bounds_add(replay_bounds_t *bounds,
     replay_candidate_t *candidate, uint32_t client,
     const replay_outcome_t *outcome);
 
-/* after the last request */
+/* decides those that are left, and frees what it has */
 void replay_bounds_end(replay_bounds_t *bounds);
 
 
