@@ -138,7 +138,7 @@ main(int argc, char **argv)
             (void) strftime(when, sizeof(when), "%d/%b/%Y:%H:%M:%S +0000", &tm);
         }
 
-        /* each of them comes, whoever else does */
+        /* every client comes at least once */
         clients = (i < (long long) all) ? (uint32_t) i : client(all);
 
         used += line(buffer + used, when, clients);

@@ -14,7 +14,7 @@ REDIS_PACKAGES=(
 TEST_PACKAGES=(
     perl libtest-base-perl libtext-diff-perl liblist-moreutils-perl
     libtest-longstring-perl libwww-perl liburi-perl libhttp-message-perl
-    libipc-run-perl curl jq openssl nghttp2-client procps valgrind
+    libipc-run-perl curl jq openssl nghttp2-client procps valgrind groff-base
     python3 python3-grpcio python3-websockets
     "${REDIS_PACKAGES[@]}"
 )
