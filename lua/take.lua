@@ -9,16 +9,18 @@
 --           times, how many requests ask (1 if any policy is in dry run)
 --           and of each policy: algorithm (a letter: c counter, f fixed,
 --           s strict, l log), limit, window in ms, slices (0 but for strict),
---           cost (0 peeks), dry run (1 or 0), prefetch: units to count beside
---           the cost, as many as there is room for, if all are admitted
+--           cost (0 peeks), dry run (1 or 0; 2 in a call of one policy: a
+--           charge), prefetch: units to count beside the cost, as many as there
+--           is room for, if all are admitted
 --
 -- reply     numbers of 7 bytes each: number, time, and of each policy:
 --             how many it admits, the units it counted, then its state:
 --             c, f: index, previous, current
 --             s:    index, units of slices + 1 slices: one is leaving
---             l:    total, and the times in ms, 0 for none, of the oldest and
---                   the newest entry, and of the entry whose leaving makes
---                   room for the cost
+--             l:    total, and the times in ms, 0 for none, of the entry whose
+--                   leaving makes more room than there is (the oldest, unless
+--                   more is used than the limit), of the newest entry, and of
+--                   the entry whose leaving makes room for the cost
 --
 -- The caller's time is good for a counter or fixed that stays in its window. A
 -- call that would begin another window, a value of two windows, and log and
@@ -49,8 +51,10 @@ local call = redis.call
 
 local helpers
 
-local function helper(name)
+local function helper()
     if not helpers then
+        local is_charge = false
+
         -- include part/log.lua
         -- include part/carried.lua
         -- include part/convert.lua
@@ -60,7 +64,7 @@ local function helper(name)
                     load_log = load_log, log_times = log_times,
                     write_log = write_log }
     end
-    return helpers[name]
+    return helpers
 end
 
 local number, now, times = unpack('<I7I7I7', ARGV[1])
@@ -110,7 +114,7 @@ local function check_all(server_time)
                       and pack('<I5I6I6', 108 + 256 * w, now, base)
                           .. text:sub(from) }
             else
-                p = helper('load_log')(key, text, now, limit, w)
+                p = helper().load_log(key, text, now, limit, w)
                 if not p then
                     return foreign()
                 end
@@ -137,7 +141,7 @@ local function check_all(server_time)
                 then
                     as_stored = false
                     text, other, total, rewrite
-                        = helper('convert')(key, text, state_size, 's', n, w,
+                        = helper().convert(key, text, state_size, 's', n, w,
                                             now, limit)
                     if not other then
                         return foreign()
@@ -174,7 +178,7 @@ local function check_all(server_time)
 
                 if differs or index < old_index - 1 then
                     text, other, curr, rewrite
-                        = helper('convert')(key, text, 25, kind, 0, w, now,
+                        = helper().convert(key, text, 25, kind, 0, w, now,
                                             limit)
                     if not other then
                         return foreign()
@@ -213,6 +217,8 @@ local function check_all(server_time)
         p.dry, p.prefetch, p.room = dry == 1, prefetch, room
         p.admitted, p.rewrite = admitted, rewrite
         plans[i] = p
+
+        -- include part/ban_check.lua for take_ban
     end
 end
 
@@ -242,19 +248,21 @@ for i = 1, #KEYS do
     reply[len + 1], reply[len + 2] = p.admitted, units
 
     if kind == 'l' then
-        local total, need = p.total
+        local total, limit, need = p.total, p.limit
 
-        if p.admitted < times and p.admitted <= counted and cost <= p.limit
+        if p.admitted < times and p.admitted <= counted and cost <= limit
         then
-            need = total + units + cost - p.limit
+            need = total + units + cost - limit
         end
 
         -- the fast path does not find which of several entries makes room
 
-        if p.oldest_units and need and need <= total and need > p.oldest_units
+        if (need or total > limit) and p.oldest_units
+            and (total - limit >= p.oldest_units or need
+                 and need <= total and need > p.oldest_units)
         then
-            p = helper('load_log')(key, call('GETRANGE', key, '0', '1023'),
-                                   now, p.limit, w)
+            p = helper().load_log(key, call('GETRANGE', key, '0', '1023'),
+                                   now, limit, w)
         end
 
         reply[len + 3] = total + units
@@ -264,13 +272,14 @@ for i = 1, #KEYS do
             reply[len + 4] = total == 0 and units > 0 and time or p.oldest
             reply[len + 6] = not need and 0 or need > total and time or p.oldest
         else
-            reply[len + 4], reply[len + 6] = helper('log_times')(p, units, need)
+            reply[len + 4], reply[len + 6]
+                = helper().log_times(p, units, need, limit)
         end
         len = len + 6
 
         if not p.oldest_units then
             if units > 0 or p.rewrite then
-                helper('write_log')(p, units)
+                helper().write_log(p, units)
             end
         elseif units > 0 then
             local entry = pack('<I6I6', time, p.last + units)
@@ -322,5 +331,7 @@ for i = 1, #KEYS do
         -- include part/write_value.lua
     end
 end
+
+-- include part/ban_begin.lua for take_ban
 
 return pack('<' .. ('I7'):rep(len), _G.unpack(reply))

@@ -4,7 +4,7 @@
 -- the same lines with one.
 
 local key, call, pack, unpack = KEYS[1], redis.call, struct.pack, struct.unpack
-local number, _, times, _, limit, w, _, cost, _, prefetch
+local number, _, times, _, limit, w, _, cost, dry, prefetch
     = unpack('<I7I7I7c1I7I7I7I7I7I7', ARGV[1])
 local now, text = call('TIME'), call('GETRANGE', key, '0', '1023')
 local size, units = #text, times * cost
@@ -54,6 +54,8 @@ end
 
 now = now - now % 1
 
+local is_charge = dry == 2
+
 -- include part/log.lua
 -- include part/carried.lua
 -- include part/log_take.lua
@@ -72,7 +74,7 @@ if admitted < times and cost <= limit then
     need = p.total + units + cost - limit
 end
 
-oldest, fits = log_times(p, units, need)
+oldest, fits = log_times(p, units, need, limit)
 
 if units > 0 or rewrite then
     write_log(p, units)

@@ -4,7 +4,7 @@
 -- costs Redis 65,000 instructions there and 35,400 here.
 
 local key, floor = KEYS[1], math.floor
-local number, now, times, kind, limit, w, _, cost, _, prefetch
+local number, now, times, kind, limit, w, _, cost, dry, prefetch
     = struct.unpack('<I7I7I7c1I7I7I7I7I7I7', ARGV[1])
 
 local text, index, old_kind, old_w, old_index, old_prev, old_curr
@@ -31,6 +31,8 @@ if text then
     then
         -- include part/log.lua
         -- include part/carried.lua
+        local is_charge = dry == 2
+
         -- include part/convert.lua
 
         local own

@@ -2,7 +2,7 @@
 -- arithmetic, for 72,600 instructions instead of 125,000.
 
 local key, floor = KEYS[1], math.floor
-local number, _, times, _, limit, w, n, cost, _, prefetch
+local number, _, times, _, limit, w, n, cost, dry, prefetch
     = struct.unpack('<I7I7I7c1I7I7I7I7I7I7', ARGV[1])
 local now = redis.call('TIME')
 
@@ -26,6 +26,8 @@ if text then
     then
         -- include part/log.lua
         -- include part/carried.lua
+        local is_charge = dry == 2
+
         -- include part/convert.lua
 
         advance, as_stored = advance_state, false

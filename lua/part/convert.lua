@@ -6,12 +6,14 @@
 -- were asked for, the longest is one of the two. When both states count nothing
 -- any more the second one is forgotten.
 
--- a state brought to the time, with so many units more; what it held is at most
--- a limit if the clock stepped far back
+-- a state brought to the time, with so many units more, as long as it can hold
+-- them; what it held is at most a limit if the clock stepped far back
 
 local function advance_state(key, state, now, limit, units)
     local pack, unpack, floor = struct.pack, struct.unpack, math.floor
     local kind, w, n, old_index = unpack('<c1I4BI6', state)
+    local most = floor((2 ^ 53 - 1) / w)
+    limit = math.min(limit, most)
 
     if kind == 's' then
         local index = floor(now * n / w)
@@ -30,7 +32,8 @@ local function advance_state(key, state, now, limit, units)
         index = math.max(old_index, index)
 
         local current = index % (n + 1) + 1
-        slices[current] = slices[current] + units
+        slices[current] = math.max(slices[current],
+                                   math.min(slices[current] + units, most))
 
         return pack('<c1I4BI6' .. ('I7'):rep(n + 1), kind, w, n, index,
                     _G.unpack(slices, 1, n + 1))
@@ -46,7 +49,7 @@ local function advance_state(key, state, now, limit, units)
     else
         index = old_index
     end
-    curr = math.max(curr, math.min(curr + units, floor((2 ^ 53 - 1) / w)))
+    curr = math.max(curr, math.min(curr + units, most))
 
     return pack('<c1I4I6I7I7', kind, w, index, prev, curr)
 end
@@ -54,7 +57,8 @@ end
 -- Of a value, for the window w: the state of that window, or nil; the state to
 -- write behind it, nil if the value is none of ours; the units of a state that
 -- begins now; and whether the value is of the future, nil if the value can stay
--- as it is. size is that of one state.
+-- as it is. size is that of one state. For a charge there is no room in a value
+-- of another algorithm that counts anything, which stays as it is.
 
 local function convert(key, text, size, kind, n, w, now, limit)
     local used, future = carried(key, text, now, math.floor((2 ^ 53 - 1) / w))
@@ -63,6 +67,9 @@ local function convert(key, text, size, kind, n, w, now, limit)
         return nil, nil
     end
     if text:sub(1, 1) ~= kind or kind == 's' and text:byte(6) ~= n then
+        if is_charge and used > 0 then
+            return nil, '', limit
+        end
         return nil, '', math.min(used, limit), future
     end
 

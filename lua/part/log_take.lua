@@ -3,7 +3,8 @@
 -- The log of a key brought to the time, nil if the key holds another value:
 -- kept is the first entry that the log still needs, and base the sum before it;
 -- first is the first entry of the window, and before the sum before that. text
--- is the first 1,024 bytes of the value.
+-- is the first 1,024 bytes of the value. For a charge there is no room in a value
+-- of another algorithm that counts anything, which stays as it is.
 
 local function load_log(key, text, now, limit, w)
     local p = #text > 0 and parse_log(key, text)
@@ -18,10 +19,15 @@ local function load_log(key, text, now, limit, w)
         if not units then
             return nil
         end
+        local rewrite = future or p ~= nil
+
+        if is_charge and not p and units > 0 then
+            units, rewrite = limit, nil
+        end
         p = { text = struct.pack(HEAD .. 'I6I6', 'l', log_w, now, 0, now,
                                  units),
               count = 1, last = units, newest = now, window = log_w,
-              rewrite = future or p ~= nil, renew = true }
+              rewrite = rewrite, renew = true }
 
     elseif not p or p.count == 0 then
         p = { text = '', count = 0, last = 0, newest = 0, window = w,
@@ -80,12 +86,17 @@ local function load_log(key, text, now, limit, w)
     return p
 end
 
--- The times of the oldest entry and of the entry whose leaving makes room for
--- need units, 0 for none, after units are counted.
+-- The times of the entry whose leaving makes more room than there is, which is
+-- the oldest unless the log holds more than its limit, and of the entry whose
+-- leaving makes room for need units, 0 for none, after units are counted.
 
-local function log_times(p, units, need)
+local function log_times(p, units, need, limit)
     local oldest, fits = p.total > 0 and at(p, p.first, TIME) or 0, 0
 
+    if p.total > limit then
+        oldest = at(p, search(p, SUM, p.before + p.total - limit + 1, p.first,
+                              p.count), TIME)
+    end
     if need and need > p.total then
         fits = p.time
     elseif need then

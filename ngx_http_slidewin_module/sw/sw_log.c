@@ -146,6 +146,7 @@ void
 sw_log_add(sw_log_t *log, int64_t longest, int64_t window, int64_t now,
     int64_t cost)
 {
+    int64_t          over;
     uint32_t         n;
     sw_log_entry_t  *entry;
 
@@ -172,6 +173,16 @@ sw_log_add(sw_log_t *log, int64_t longest, int64_t window, int64_t now,
 
         if (n == 1) {
             entry = sw_log_entry(log, 0);
+
+            /* it may have units before the window, kept for a longer one */
+
+            over = entry->units + cost - SW_LOG_UNITS_MAX;
+
+            if (over > 0) {
+                cost -= over;
+                log->total -= over;
+            }
+
             entry->units += (uint32_t) cost;
             entry->time = (uint32_t) now;
             sw_log_change_end(log);

@@ -1,4 +1,5 @@
 
+#include "sw_math.h"
 #include "sw_parse.h"
 #include "sw_rule.h"
 
@@ -20,6 +21,9 @@ static const sw_unit_t  sw_units[] = {
     { "w",  7LL * 24 * 60 * 60 * 1000 },
     { NULL, 0 }
 };
+
+
+static int sw_parse_decimal(const char *text, size_t len, int64_t *value);
 
 
 static size_t
@@ -84,6 +88,91 @@ sw_parse_cost(const char *text, size_t len, int64_t *cost)
 
 
 int
+sw_parse_charge(const char *text, size_t len, int64_t *cost)
+{
+    size_t       n;
+    int64_t      sum, value;
+    const char  *last, *end;
+
+    sum = SW_COST_NONE;
+    last = len ? text + len : text;
+
+    for ( ;; ) {
+
+        while (text < last && (*text == ' ' || *text == '\t')) {
+            text++;
+        }
+
+        for (end = text; end < last && *end != ',' && *end != ':'; end++) {
+            /* void */
+        }
+
+        n = (size_t) (end - text);
+
+        while (n && (text[n - 1] == ' ' || text[n - 1] == '\t')) {
+            n--;
+        }
+
+        if (n && !(n == 1 && *text == '-')) {
+
+            if (sw_parse_decimal(text, n, &value) != SW_OK) {
+                return SW_ERROR;
+            }
+
+            sum = sw_max(sum, 0) + value;
+            sum = sw_min(sum, SW_COST_NEVER);
+        }
+
+        if (end == last) {
+            break;
+        }
+
+        text = end + 1;
+    }
+
+    *cost = sum;
+
+    return SW_OK;
+}
+
+
+/* digits, or digits "." digits; rounded up */
+
+static int
+sw_parse_decimal(const char *text, size_t len, int64_t *value)
+{
+    size_t  i, digits, decimals;
+
+    digits = sw_digits(text, len);
+
+    if (sw_parse_cost(text, digits, value) != SW_OK) {
+        return SW_ERROR;
+    }
+
+    if (digits == len) {
+        return SW_OK;
+    }
+
+    decimals = sw_digits(text + digits + 1, len - digits - 1);
+
+    if (text[digits] != '.' || decimals == 0
+        || digits + 1 + decimals < len)
+    {
+        return SW_ERROR;
+    }
+
+    for (i = digits + 1; i < len; i++) {
+        if (text[i] != '0') {
+            *value += 1;
+            break;
+        }
+    }
+
+    return SW_OK;
+}
+
+
+int
 sw_parse_period(const char *text, size_t len, int64_t *ms)
 {
     size_t            digits;
@@ -118,6 +207,35 @@ sw_parse_period(const char *text, size_t len, int64_t *ms)
     }
 
     *ms = count * unit->ms;
+
+    return SW_OK;
+}
+
+
+int
+sw_parse_ban(const char *text, size_t len, int64_t *time, int64_t *max)
+{
+    size_t   n;
+    int64_t  first, longest;
+
+    for (n = 0; n < len && text[n] != '.'; n++) { /* void */ }
+
+    if (sw_parse_period(text, n, &first) != SW_OK) {
+        return SW_ERROR;
+    }
+
+    longest = 0;
+
+    if (n < len
+        && (len - n < 2 || text[n + 1] != '.'
+            || sw_parse_period(text + n + 2, len - n - 2, &longest) != SW_OK
+            || longest < first))
+    {
+        return SW_ERROR;
+    }
+
+    *time = first;
+    *max = longest;
 
     return SW_OK;
 }

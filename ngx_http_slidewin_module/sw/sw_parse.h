@@ -18,6 +18,7 @@
 #define SW_ERROR  -1
 
 #define SW_COST_NEVER  (1LL << 53)
+#define SW_COST_NONE   -1
 
 
 /* digits only; at most max */
@@ -27,8 +28,19 @@ int sw_parse_count(const char *text, size_t len, int64_t max,
 /* digits only; what does not fit is SW_COST_NEVER, above every limit */
 int sw_parse_cost(const char *text, size_t len, int64_t *cost);
 
+/*
+ * The true cost of a request: whole or decimal numbers, each rounded up, with
+ * commas or colons between them as nginx joins those of several upstreams or
+ * fields; they are added.  "-", and nothing between two commas, counts for
+ * nothing.  SW_COST_NONE if there is no number; at most SW_COST_NEVER.
+ */
+int sw_parse_charge(const char *text, size_t len, int64_t *cost);
+
 /* [count](ms|s|m|h|d|w), no count is one; at least 1 ms, below 2^32 ms */
 int sw_parse_period(const char *text, size_t len, int64_t *ms);
+
+/* TIME or TIME..MAX, periods, MAX not below TIME; max is 0 without one */
+int sw_parse_ban(const char *text, size_t len, int64_t *time, int64_t *max);
 
 /* <count>r/<period>: 5r/m, 100r/10s; a count of at least 1 */
 int sw_parse_rate(const char *text, size_t len, int64_t *limit,

@@ -290,16 +290,19 @@ sw_proto_newest(sw_state_t *state, const sw_rule_t *rule)
 }
 
 
-/* total, oldest, newest, and the entry that must leave for the cost */
+/*
+ * Total, and the times of the entry that must leave for more room than there
+ * is, of the newest one, and of the one that must leave for the cost.
+ */
 
 static int
 sw_proto_log(const int64_t *numbers, const sw_rule_t *rule, int64_t now,
     int64_t cost, int64_t later, sw_verdict_t *verdict)
 {
-    int64_t  total, oldest, newest, fits;
+    int64_t  total, more, newest, fits;
 
     total = numbers[2] - later;
-    oldest = numbers[3];
+    more = numbers[3];
     newest = numbers[4];
     fits = numbers[5];
 
@@ -308,9 +311,9 @@ sw_proto_log(const int64_t *numbers, const sw_rule_t *rule, int64_t now,
         return SW_OK;
     }
 
-    if (oldest > newest || newest > now + rule->window
-        || oldest <= newest - rule->window
-        || oldest <= now - rule->window)
+    if (more > newest || newest > now + rule->window
+        || more <= newest - rule->window
+        || more <= now - rule->window)
     {
         return SW_ERROR;
     }
@@ -320,7 +323,7 @@ sw_proto_log(const int64_t *numbers, const sw_rule_t *rule, int64_t now,
     verdict->scale = 1;
     verdict->stamp = newest > now ? newest : now;
     verdict->remaining = sw_max(rule->limit - total, 0);
-    verdict->more = oldest + rule->window - now;
+    verdict->more = more + rule->window - now;
     verdict->reset = newest + rule->window - now;
     verdict->admitted = (cost <= verdict->remaining);
     verdict->retry = 0;
@@ -334,17 +337,11 @@ sw_proto_log(const int64_t *numbers, const sw_rule_t *rule, int64_t now,
         return SW_OK;
     }
 
-    if (fits < oldest || fits > newest) {
+    if (fits < more || fits > newest) {
         return SW_ERROR;
     }
 
     verdict->retry = fits + rule->window - now;
-
-    /* a lowered limit: it is not the oldest alone that must leave */
-
-    if (cost == verdict->remaining + 1) {
-        verdict->more = verdict->retry;
-    }
 
     return SW_OK;
 }

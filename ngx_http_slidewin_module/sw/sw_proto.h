@@ -22,6 +22,13 @@
 #define SW_PROTO_RULE         (1 + 4 * SW_PROTO_NUMBER)
 #define SW_PROTO_CLAIM        (SW_PROTO_RULE + 2 * SW_PROTO_NUMBER)
 
+/* in place of whether a claim is in dry run */
+#define SW_PROTO_CHARGE       2
+
+/* of a claim, for its bans: in an argument of its own, and in the reply */
+#define SW_PROTO_BAN          (3 * SW_PROTO_NUMBER)
+#define SW_PROTO_BANNED       ((size_t) 2 * SW_PROTO_NUMBER)
+
 /* bytes of a reply before the rules, and the most numbers of a rule */
 #define SW_PROTO_HEAD         ((size_t) 2 * SW_PROTO_NUMBER)
 #define SW_PROTO_NUMBERS_MAX  (2 + 1 + SW_SLICES_MAX + 1)

@@ -54,4 +54,17 @@ sw_rule_scale(const sw_rule_t *rule)
 }
 
 
+/*
+ * The most units that a state can hold: as many as an entry of a log has, or
+ * as the products allow.  A limit is never above.
+ */
+
+static inline int64_t
+sw_rule_most(const sw_rule_t *rule)
+{
+    return rule->algorithm == SW_LOG ? SW_LOG_UNITS_MAX
+                                     : SW_PRODUCT_MAX / rule->window;
+}
+
+
 #endif /* _SW_RULE_H_INCLUDED_ */

@@ -5,7 +5,8 @@
 #include "sw_math.h"
 
 
-static int64_t sw_state_units_max(const sw_rule_t *rule);
+static int sw_state_same_algorithm(const sw_state_t *state,
+    const sw_rule_t *rule);
 
 
 size_t
@@ -178,17 +179,7 @@ sw_state_rule(const sw_state_t *state, sw_rule_t *rule)
     rule->algorithm = (sw_algorithm_e) state->algorithm;
     rule->window = state->window;
     rule->slices = state->slices;
-    rule->limit = sw_state_units_max(rule);
-}
-
-
-/* what a state can hold: an entry of a log, or what its products allow */
-
-static int64_t
-sw_state_units_max(const sw_rule_t *rule)
-{
-    return rule->algorithm == SW_LOG ? SW_LOG_UNITS_MAX
-                                     : SW_PRODUCT_MAX / rule->window;
+    rule->limit = sw_rule_most(rule);
 }
 
 
@@ -211,7 +202,7 @@ sw_state_carry(sw_state_t *state, const sw_rule_t *rule, int64_t now,
 
     if (units > 0) {
         sw_state_count(state, rule, now,
-                       sw_min(units, sw_state_units_max(rule)));
+                       sw_min(units, sw_rule_most(rule)));
     }
 }
 
@@ -245,6 +236,27 @@ sw_state_restart(sw_state_t *state, const sw_rule_t *rule, int64_t now)
 }
 
 
+static int
+sw_state_same_algorithm(const sw_state_t *state, const sw_rule_t *rule)
+{
+    return state->algorithm == rule->algorithm
+           && (rule->algorithm != SW_STRICT || state->slices == rule->slices);
+}
+
+
+int
+sw_state_may_charge(sw_state_t *state, const sw_rule_t *rule, int64_t now)
+{
+    sw_state_t  *second;
+
+    second = sw_state_second(state);
+
+    return sw_state_same_algorithm(state, rule)
+           || (sw_state_used(state, now) == 0
+               && (second == NULL || sw_state_used(second, now) == 0));
+}
+
+
 void
 sw_state_convert(sw_any_state_t *any, const sw_rule_t *rule, int64_t now)
 {
@@ -265,9 +277,8 @@ sw_state_convert(sw_any_state_t *any, const sw_rule_t *rule, int64_t now)
         used = sw_max(used, sw_state_used(second, now));
     }
 
-    if (own->algorithm != rule->algorithm
-        || (rule->algorithm == SW_STRICT && own->slices != rule->slices))
-    {
+    if (!sw_state_same_algorithm(own, rule)) {
+
         /* a reload: a client is at worst full */
 
         sw_state_init(own, rule, now, &any->entry, 1);

@@ -76,6 +76,13 @@ int64_t sw_state_window(const sw_state_t *state);
 /* units the state still holds, rounded up */
 int64_t sw_state_used(const sw_state_t *state, int64_t now);
 
+/*
+ * Whether a charge by the rule may make the state one of it: not while a state
+ * of another algorithm counts.  Before and after a reload each change would
+ * count all units anew.
+ */
+int sw_state_may_charge(sw_state_t *state, const sw_rule_t *rule, int64_t now);
+
 /* when the state counts nothing any more, 0 if it counts nothing now */
 int64_t sw_state_end(const sw_state_t *state);
 

@@ -225,6 +225,27 @@ sw_window_add(sw_state_t *state, const sw_rule_t *rule, int64_t now,
 }
 
 
+int64_t
+sw_window_charge(sw_state_t *state, const sw_rule_t *rule, int64_t now,
+    int64_t cost)
+{
+    int64_t    then;
+    sw_rule_t  most;
+
+    most = *rule;
+    most.limit = sw_rule_most(rule);
+
+    then = sw_state_advance(state, &most, now);
+    cost = sw_min(cost, sw_window_remaining(state, &most, then));
+
+    if (cost) {
+        (void) sw_window_add(state, &most, now, cost);
+    }
+
+    return cost;
+}
+
+
 /*
  * Called before the first state counts the cost.  The second one is forgotten
  * when both count nothing: no request may ever have its window again.
@@ -233,7 +254,7 @@ sw_window_add(sw_state_t *state, const sw_rule_t *rule, int64_t now,
 static void
 sw_window_add_second(sw_state_t *state, int64_t now, int64_t cost)
 {
-    int64_t      curr;
+    int64_t     *units;
     sw_state_t  *second;
     sw_rule_t    rule;
 
@@ -252,13 +273,11 @@ sw_window_add_second(sw_state_t *state, int64_t now, int64_t cost)
 
     (void) sw_state_advance(second, &rule, now);
 
-    if (rule.algorithm == SW_STRICT) {
-        sw_slices_add(&second->u.slices, rule.slices, cost);
-        return;
-    }
+    units = (rule.algorithm == SW_STRICT)
+                ? sw_slices_newest(&second->u.slices, rule.slices)
+                : &second->u.pair.curr;
 
-    curr = second->u.pair.curr;
-    second->u.pair.curr = sw_max(curr, sw_min(curr + cost, rule.limit));
+    *units = sw_max(*units, sw_min(*units + cost, rule.limit));
 }
 
 

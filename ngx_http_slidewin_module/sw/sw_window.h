@@ -75,6 +75,14 @@ int64_t sw_window_add(sw_state_t *state, const sw_rule_t *rule,
     int64_t now, int64_t cost);
 
 /*
+ * Counts a cost whether there is room or not, but no more than the state can
+ * hold; returns how much that was.  Above the limit it is a debt: nothing but
+ * a peek is admitted until enough has left the window.
+ */
+int64_t sw_window_charge(sw_state_t *state, const sw_rule_t *rule,
+    int64_t now, int64_t cost);
+
+/*
  * Uncounts what was added with that stamp, unless it has left already.  It goes
  * by the stamp alone, and leaves a state of other windows as it is.
  */

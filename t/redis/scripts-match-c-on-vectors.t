@@ -28,7 +28,7 @@ sub vectors {
         next if $line =~ /^(?:#|$)/;
 
         my ($verb, $given, $wanted, $note)
-            = $line =~ /^(take|give) (.*) -> (.*?) +# (.*)/
+            = $line =~ /^(take|give|charge) (.*) -> (.*?) +# (.*)/
             or die "$algorithm.txt:$.: $line";
 
         my %vector = (algorithm => $algorithm, slices => 0, verb => $verb,
@@ -322,6 +322,36 @@ sub give {
     return @bad;
 }
 
+# As the module charges: a take with the highest limit there may be, of a unit
+# and of the others as far as they fit, by the script for one policy.
+
+sub charge {
+    my ($redis, $v, $value, $script) = @_;
+    my @bad;
+
+    my $limit = $v->{algorithm} eq 'log' ? 4294967295
+                                         : int 9007199254740991 / $v->{window};
+
+    my ($reply, $after, $ttl)
+        = run($redis, $v, $value,
+              call_of($redis, $script, { %$v, limit => $limit }, 1, 2,
+                      $v->{cost} - 1));
+
+    my ($number, $now, $admitted, $counted)
+        = ref $reply ? $reply : SlidewinRedis::numbers($reply);
+
+    push @bad, "reply $number" if $number ne 9007199254740991;
+    push @bad, "counted is $counted, must be $v->{counted}"
+        if $counted ne $v->{counted};
+
+    my $state = decode($v, $after, $v->{now});
+    push @bad, "after is $state, must be $v->{after}"
+        if $state ne $v->{after};
+    push @bad, ttl_differs($v, $after, $ttl);
+
+    return @bad;
+}
+
 my @engines;
 
 for my $binary (SlidewinRedis::engines()) {
@@ -350,6 +380,18 @@ for my $binary (SlidewinRedis::engines()) {
 
                 if ($v->{verb} eq 'give') {
                     is(join('; ', give($redis, $v, $value)), '', $note);
+                    next;
+                }
+
+                if ($v->{verb} eq 'charge') {
+                    # of nothing there is no call
+                    next if $v->{cost} == 0;
+
+                    my $script = (SlidewinRedis::takes(substr $algorithm, 0, 1))
+                                 [-1];
+
+                    is(join('; ', charge($redis, $v, $value, $script)), '',
+                       "$note, $script");
                     next;
                 }
 

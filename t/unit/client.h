@@ -135,6 +135,34 @@ client_add(client_t *client, int64_t now, int64_t cost)
 }
 
 
+/* as a store does: a reservation and its charge may each have an entry */
+
+static inline int64_t
+client_charge(client_t *client, int64_t now, int64_t cost)
+{
+    uint32_t    room;
+    sw_log_t   *log;
+    sw_rule_t   rule;
+
+    rule = client->rule;
+
+    if (rule.algorithm == SW_LOG && client->room == 0) {
+        rule.limit *= 2;
+
+        log = &client->state->u.log;
+        room = sw_log_next_room(log, client->state->window, &rule);
+
+        if (room) {
+            free(sw_log_move(log,
+                             client_alloc(room * sizeof(sw_log_entry_t)),
+                             room));
+        }
+    }
+
+    return sw_window_charge(client->state, &client->rule, now, cost);
+}
+
+
 static inline int
 client_take(client_t *client, int64_t now, int64_t cost, int64_t *stamp)
 {

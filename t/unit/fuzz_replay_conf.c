@@ -27,8 +27,8 @@ check_zones(const replay_conf_t *conf)
         fuzz_check(replay_conf_zone(conf, zone->name) == zone);
         fuzz_check(zone->ref.line > 0);
         fuzz_check(zone->rate_varies || sw_rule_error(&zone->rule) == NULL);
-        fuzz_check(zone->ban >= 0 && (zone->ban_max == 0
-                                      || zone->ban_max >= zone->ban));
+        fuzz_check(zone->ban.time >= 0);
+        fuzz_check(zone->ban.max == 0 || zone->ban.max >= zone->ban.time);
     }
 }
 

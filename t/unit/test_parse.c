@@ -13,7 +13,7 @@
 #include "tap.h"
 
 
-#define REFUSED     -1
+#define REFUSED     -2
 #define UNTOUCHED   0x5a5a5a5a5a5a5a5aLL
 
 #define text(s)     s, sizeof(s) - 1
@@ -35,11 +35,15 @@ static int parse_count(const char *text, size_t len, int64_t *one,
     int64_t *two);
 static int parse_cost(const char *text, size_t len, int64_t *one,
     int64_t *two);
+static int parse_charge(const char *text, size_t len, int64_t *one,
+    int64_t *two);
 static int parse_period(const char *text, size_t len, int64_t *one,
     int64_t *two);
 static int parse_rate(const char *text, size_t len, int64_t *one,
     int64_t *two);
 static int parse_percent(const char *text, size_t len, int64_t *one,
+    int64_t *two);
+static int parse_ban(const char *text, size_t len, int64_t *one,
     int64_t *two);
 
 static void run(const char *name, parser_pt parser, const case_t *cases,
@@ -50,6 +54,7 @@ static void show(char *buf, size_t size, const case_t *c);
 static void counts_up_to_any_max(void);
 static void rates_up_to_the_bound(void);
 static void errors_of_rates(void);
+static void max_of_bans(void);
 
 
 static const case_t  counts[] = {
@@ -117,6 +122,56 @@ static const case_t  costs[] = {
     { text("1 "), REFUSED, 0 },
     { text("1\0"), REFUSED, 0 },
     { text("99999999999999999999x"), REFUSED, 0 },
+};
+
+
+static const case_t  charges[] = {
+    { text("0"), 0, 0 },
+    { text("7"), 7, 0 },
+    { text("007"), 7, 0 },
+    { text("0.123"), 1, 0 },
+    { text("0.000"), 0, 0 },
+    { text("12.0"), 12, 0 },
+    { text("12.000000000000000000000000000001"), 13, 0 },
+    { text("0.1, 0.2"), 2, 0 },
+    { text("0.004, 0.000 : 1.500"), 3, 0 },
+    { text("1,2,3"), 6, 0 },
+    { text("1:2"), 3, 0 },
+    { text(" 5\t"), 5, 0 },
+    { text("-, 5"), 5, 0 },
+    { text("5 : -"), 5, 0 },
+    { text("5,"), 5, 0 },
+    { text(",5"), 5, 0 },
+    { text("5,,6"), 11, 0 },
+    { text(""), SW_COST_NONE, 0 },
+    { text("-"), SW_COST_NONE, 0 },
+    { text(" - , -:"), SW_COST_NONE, 0 },
+    { text(","), SW_COST_NONE, 0 },
+    { text("9007199254740991"), 9007199254740991, 0 },
+    { text("9007199254740991.5"), SW_COST_NEVER, 0 },
+    { text("9007199254740992.5"), SW_COST_NEVER, 0 },
+    { text("99999999999999999999"), SW_COST_NEVER, 0 },
+    { text("99999999999999999999,99999999999999999999"), SW_COST_NEVER, 0 },
+    { text("9007199254740991,1"), SW_COST_NEVER, 0 },
+    { text("-1"), REFUSED, 0 },
+    { text("--"), REFUSED, 0 },
+    { text("+1"), REFUSED, 0 },
+    { text(".5"), REFUSED, 0 },
+    { text("5."), REFUSED, 0 },
+    { text("."), REFUSED, 0 },
+    { text("1.2.3"), REFUSED, 0 },
+    { text("1.-2"), REFUSED, 0 },
+    { text("1e3"), REFUSED, 0 },
+    { text("0x1f"), REFUSED, 0 },
+    { text("1 2"), REFUSED, 0 },
+    { text("1;2"), REFUSED, 0 },
+    { text("1, x"), REFUSED, 0 },
+    { text("x, 1"), REFUSED, 0 },
+    { text("many"), REFUSED, 0 },
+    { text("1\n"), REFUSED, 0 },
+    { text("1\0"), REFUSED, 0 },
+    { text("\0"), REFUSED, 0 },
+    { text("\xef\xbc\x91"), REFUSED, 0 },
 };
 
 
@@ -287,6 +342,49 @@ static const case_t  percents[] = {
 };
 
 
+static const case_t  bans[] = {
+    { text("10m"), 600000, 0 },
+    { text("s"), 1000, 0 },
+    { text("1ms"), 1, 0 },
+    { text("1m..1d"), 60000, 86400000 },
+    { text("m..d"), 60000, 86400000 },
+    { text("60s..1m"), 60000, 60000 },
+    { text("1ms..4294967295ms"), 1, 4294967295 },
+    { text("4294967295ms..4294967295ms"), 4294967295, 4294967295 },
+
+    { text(""), REFUSED, 0 },
+    { text("0s"), REFUSED, 0 },
+    { text("4294967296ms"), REFUSED, 0 },
+    { text("10"), REFUSED, 0 },
+    { text("on"), REFUSED, 0 },
+    { text("off"), REFUSED, 0 },
+    { text("$ban"), REFUSED, 0 },
+    { text("2m..1m"), REFUSED, 0 },
+    { text("61s..1m"), REFUSED, 0 },
+    { text("1m..0d"), REFUSED, 0 },
+    { text("1m..50d"), REFUSED, 0 },
+    { text("1m."), REFUSED, 0 },
+    { text("1m.."), REFUSED, 0 },
+    { text("1m..."), REFUSED, 0 },
+    { text("1m.1d"), REFUSED, 0 },
+    { text("1m...1d"), REFUSED, 0 },
+    { text("1m..1d.."), REFUSED, 0 },
+    { text("1m..1h..1d"), REFUSED, 0 },
+    { text("1m..1d "), REFUSED, 0 },
+    { text("1m ..1d"), REFUSED, 0 },
+    { text("1m.. 1d"), REFUSED, 0 },
+    { text("1m-1d"), REFUSED, 0 },
+    { text("1m,1d"), REFUSED, 0 },
+    { text("1m..1"), REFUSED, 0 },
+    { text("1..1d"), REFUSED, 0 },
+    { text("..1d"), REFUSED, 0 },
+    { text(".."), REFUSED, 0 },
+    { text("."), REFUSED, 0 },
+    { text("1m..1d\0"), REFUSED, 0 },
+    { text("1m\0..1d"), REFUSED, 0 },
+};
+
+
 int
 main(void)
 {
@@ -295,9 +393,12 @@ main(void)
 
     RUN("count", parse_count, counts);
     RUN("cost", parse_cost, costs);
+    RUN("charge", parse_charge, charges);
     RUN("period", parse_period, periods);
     RUN("rate", parse_rate, rates);
     RUN("percent", parse_percent, percents);
+    RUN("ban", parse_ban, bans);
+    max_of_bans();
 
     counts_up_to_any_max();
     rates_up_to_the_bound();
@@ -326,6 +427,15 @@ parse_cost(const char *text, size_t len, int64_t *one, int64_t *two)
 
 
 static int
+parse_charge(const char *text, size_t len, int64_t *one, int64_t *two)
+{
+    (void) two;
+
+    return sw_parse_charge(text, len, one);
+}
+
+
+static int
 parse_period(const char *text, size_t len, int64_t *one, int64_t *two)
 {
     (void) two;
@@ -347,6 +457,13 @@ parse_percent(const char *text, size_t len, int64_t *one, int64_t *two)
     (void) two;
 
     return sw_parse_percent(text, len, one);
+}
+
+
+static int
+parse_ban(const char *text, size_t len, int64_t *one, int64_t *two)
+{
+    return sw_parse_ban(text, len, one, two);
 }
 
 
@@ -575,4 +692,16 @@ errors_of_rates(void)
         tap_ok(strncmp(error, cases[i].error, strlen(cases[i].error)) == 0,
                "rate \"%s\": %s", cases[i].text, error);
     }
+}
+
+
+static void
+max_of_bans(void)
+{
+    int64_t  time, max;
+
+    max = UNTOUCHED;
+
+    tap_ok(sw_parse_ban("10m", 3, &time, &max) == SW_OK && max == 0,
+           "a ban without a longest one has none");
 }

@@ -27,7 +27,6 @@ typedef struct {
     sw_proto_taken_t    taken;
     int64_t             numbers[SW_PROTO_NUMBERS_MAX];
     sw_verdict_t        verdict;
-    int                 lowered;     /* below what is used */
 } answer_t;
 
 
@@ -136,7 +135,7 @@ texts(void)
 }
 
 
-/* random clients, lowered limits and clocks that step back included */
+/* random clients, lowered limits, debts and clocks that step back included */
 
 static void
 truths(sw_algorithm_e algorithm)
@@ -162,6 +161,11 @@ truths(sw_algorithm_e algorithm)
 
             if (tap_rand(0, 19) == 0) {
                 client.rule.limit = tap_rand(1, rule.limit);
+            }
+
+            if (tap_rand(0, 19) == 0) {
+                (void) client_charge(&client, now,
+                                     tap_rand(1, 3 * rule.limit));
             }
 
             if (tap_rand(0, 19) == 0) {
@@ -545,7 +549,6 @@ answer(answer_t *a, client_t *client, int64_t now, int64_t cost,
 
     client_check(client, now, cost, &a->verdict);
 
-    a->lowered = a->verdict.level > a->rule.limit * a->verdict.scale;
     room = a->verdict.remaining;
     taken = &a->taken;
 
@@ -637,7 +640,7 @@ answer_log(answer_t *a, const client_t *client)
                                          - entry->time);
         sum += entry->units;
 
-        if (i == 0) {
+        if (numbers[1] == 0 && sum > log->total - client->rule.limit) {
             numbers[1] = time;
         }
 
@@ -704,12 +707,6 @@ understood(const answer_t *a)
         tap_diag("not accepted");
         show(a);
         return 0;
-    }
-
-    /* a log that is above a lowered limit does not tell when one unit fits */
-
-    if (a->rule.algorithm == SW_LOG && a->lowered && a->asked.cost != 1) {
-        v.more = a->verdict.more;
     }
 
     if (memcmp(&taken, &a->taken, sizeof(taken)) != 0

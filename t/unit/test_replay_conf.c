@@ -387,7 +387,7 @@ test_zones(void)
            && replay_text_is(zone->key, "$slidewin_client")
            && replay_text_is(zone->rate, "5r/m") && !zone->rate_varies
            && zone->rule.algorithm == SW_LOG && zone->rule.limit == 5
-           && zone->rule.window == 60000 && zone->ban == 0
+           && zone->rule.window == 60000 && zone->ban.time == 0
            && zone->ban_text.len == 0 && zone->ref.line == 2
            && strcmp(zone->ref.file, "f") == 0, "a zone");
 
@@ -397,7 +397,7 @@ test_zones(void)
            && replay_text_is(zone->key, "$remote_addr $uri")
            && zone->rule.algorithm == SW_STRICT && zone->rule.slices == 8
            && zone->slices_set && zone->rule.window == 10000
-           && zone->ban == 600000 && zone->ban_max == 0
+           && zone->ban.time == 600000 && zone->ban.max == 0
            && replay_text_is(zone->ban_text, "10m"),
            "a zone with all that there is");
 
@@ -406,8 +406,8 @@ test_zones(void)
     tap_ok(replay_text_is(zone->key, "${http_x_key}x") && zone->rate_varies
            && replay_text_is(zone->rate, "$plan_rate")
            && zone->rule.limit == 0 && zone->rule.window == 0
-           && zone->rule.algorithm == SW_COUNTER && zone->ban == 60000
-           && zone->ban_max == 86400000, "a zone with a rate from a variable");
+           && zone->rule.algorithm == SW_COUNTER && zone->ban.time == 60000
+           && zone->ban.max == 86400000, "a zone with a rate from a variable");
 
     tap_ok(conf->zones[3].rule.slices == 10,
            "no slice is shorter than a millisecond");

@@ -6,9 +6,7 @@
  */
 
 
-#include <setjmp.h>
-
-#include "sw_step.h"
+#include "kill.h"
 #include "top.h"
 
 
@@ -18,11 +16,6 @@
 #define REPAIRS  3
 
 
-static int      steps_left;
-static jmp_buf  killed;
-
-
-static void step(void);
 static const char *trace(uint32_t counters, long *kills);
 static int64_t later(int64_t now);
 static int add_killed(top_t *t, int key, int64_t n, int64_t now, int steps);
@@ -32,38 +25,11 @@ static void list_killed(top_t *t, int64_t now, int steps);
 int
 main(void)
 {
-    int          i;
-    long         kills;
-    uint32_t     counters;
-    const char  *wrong;
-
     tap_diag("seed %" PRIu64, tap_seed(20260110));
 
-    sw_stepped = step;
-
-    for (counters = 1; counters <= 12; counters += 1 + counters / 2) {
-        wrong = NULL;
-        kills = 0;
-
-        for (i = 0; i < TRACES && wrong == NULL; i++) {
-            wrong = trace(counters, &kills);
-        }
-
-        tap_ok(wrong == NULL && kills > OPS * TRACES, "%u counters: killed at "
-               "every step of an add, %ld times%s%s", counters, kills,
-               wrong ? ": " : "", wrong ? wrong : "");
-    }
+    kill_traces("counters", "an add", TRACES, (long) OPS * TRACES, trace);
 
     return tap_done();
-}
-
-
-static void
-step(void)
-{
-    if (steps_left && --steps_left == 0) {
-        longjmp(killed, 1);
-    }
 }
 
 
@@ -174,13 +140,13 @@ later(int64_t now)
 static int
 add_killed(top_t *t, int key, int64_t n, int64_t now, int steps)
 {
-    if (setjmp(killed)) {
+    if (setjmp(kill_point)) {
         return 1;
     }
 
-    steps_left = steps;
+    kill_steps_left = steps;
     sw_top_add(t->top, &t->key[key], n, now);
-    steps_left = 0;
+    kill_steps_left = 0;
 
     return 0;
 }
@@ -191,11 +157,11 @@ list_killed(top_t *t, int64_t now, int steps)
 {
     sw_top_entry_t  entry;
 
-    if (setjmp(killed)) {
+    if (setjmp(kill_point)) {
         return;
     }
 
-    steps_left = steps;
+    kill_steps_left = steps;
     (void) sw_top_list(t->top, now, &entry, 1);
-    steps_left = 0;
+    kill_steps_left = 0;
 }

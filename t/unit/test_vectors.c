@@ -154,6 +154,10 @@ vector_parse(vector_t *vector, const char *line)
         return vector->nwanted == 8;
     }
 
+    if (strcmp(vector->verb, "charge") == 0) {
+        return vector->nwanted == 2;
+    }
+
     return strcmp(vector->verb, "give") == 0 && vector->nwanted == 1;
 }
 
@@ -388,6 +392,10 @@ run(vector_t *vector, sw_algorithm_e algorithm, const char *where)
         /* it goes by the stamp alone: here is the state as it is at the time */
 
         client_check(&client, now, 0, &v);
+
+    } else if (strcmp(vector->verb, "charge") == 0) {
+        compare_number(&good, where, "counted", WANTED("counted"),
+                       client_charge(&client, now, cost));
 
     } else {
         client_check(&client, now, cost, &v);

@@ -7,12 +7,10 @@
 
 
 #include <inttypes.h>
-#include <setjmp.h>
 
 #include "client.h"
+#include "kill.h"
 #include "sw_math.h"
-#include "sw_step.h"
-#include "tap.h"
 
 
 #define WINDOW   1000LL
@@ -28,12 +26,7 @@ typedef struct {
 } unit_t;
 
 
-static int      steps_left;
-static jmp_buf  killed;
-
-
 const char *__asan_default_options(void);
-static void step(void);
 static int traces(sw_algorithm_e algorithm, uint32_t room);
 static int trace(sw_algorithm_e algorithm, uint32_t room);
 static int written(void);
@@ -47,7 +40,7 @@ main(void)
 
     tap_diag("seed %" PRIu64, tap_seed(20010911));
 
-    sw_stepped = step;
+    sw_stepped = kill_step;
 
     for (i = SW_COUNTER; i < SW_LOG; i++) {
         tap_ok(traces((sw_algorithm_e) i, 0), "%s: %d traces killed at some "
@@ -80,15 +73,6 @@ const char *
 __asan_default_options(void)
 {
     return "detect_leaks=0";
-}
-
-
-static void
-step(void)
-{
-    if (steps_left && --steps_left == 0) {
-        longjmp(killed, 1);
-    }
 }
 
 
@@ -155,9 +139,9 @@ trace(sw_algorithm_e algorithm, uint32_t room)
             back = (int) tap_rand(0, n - 1);
         }
 
-        steps_left = tap_rand(0, 1) ? (int) tap_rand(1, 30) : 0;
+        kill_steps_left = tap_rand(0, 1) ? (int) tap_rand(1, 30) : 0;
 
-        if (setjmp(killed) == 0) {
+        if (setjmp(kill_point) == 0) {
 
             if (back >= 0) {
                 client_give_back(&client, units[back].units,
@@ -167,13 +151,13 @@ trace(sw_algorithm_e algorithm, uint32_t room)
                 units[n].time = client_add(&client, now, cost);
                 units[n].units = cost;
 
-                steps_left = 0;
+                kill_steps_left = 0;
                 (void) client_add(&answered, now, cost);
                 n++;
             }
         }
 
-        steps_left = 0;
+        kill_steps_left = 0;
 
         if (back >= 0) {
             client_give_back(&answered, units[back].units,

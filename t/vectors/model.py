@@ -224,6 +224,16 @@ def give(state, rule, now, cost, stamp):
     return f'after={state.text()}'
 
 
+def charge(state, rule, now, cost):
+    most = (2 ** 32 - 1 if rule['algorithm'] == 'log'
+            else (2 ** 53 - 1) // rule['window'])
+    then = state.bring(now, most)
+    counted = min(cost, max(0, (most - state.used(then)) // 1))
+    if counted:
+        state.add(then, counted)
+    return f'counted={counted} after={state.text()}'
+
+
 def answer(algorithm, question):
     verb, *words = question.split()
     given = dict(w.split('=', 1) for w in words)
@@ -234,6 +244,8 @@ def answer(algorithm, question):
     state = KINDS[algorithm](text, rule, given['now'])
     if verb == 'take':
         return take(state, rule, given['now'], given['cost'])
+    if verb == 'charge':
+        return charge(state, rule, given['now'], given['cost'])
     assert verb == 'give'
     return give(state, rule, given['now'], given['cost'], given['stamp'])
 

@@ -7,6 +7,7 @@
  *                             verdict of this cost before it is counted, and
  *                             of no cost after; with 1 a log has an end, and
  *                             what it held is unknown to a longer window then
+ *   C RULE now cost [1]       a charge, counted whatever the limit: as T
  *   G RULE now cost stamp     a give back: nothing
  *   P RULE now times cost prefetch nth n...
  *                             of a script's numbers: whether they are taken
@@ -40,8 +41,10 @@ static int64_t   since;            /* when the key of a log got its end */
 
 
 static void forget(void);
+static void expire(int64_t now);
 static int stale(const sw_rule_t *rule, int64_t now);
 static void take(const sw_rule_t *rule, int64_t now, int64_t cost);
+static void charge(const sw_rule_t *rule, int64_t now, int64_t cost);
 static void give(const sw_rule_t *rule, int64_t cost, int64_t stamp);
 static int renewed(const client_t *client, int64_t time);
 static void reply(const sw_rule_t *rule, const int64_t *in, int n);
@@ -95,13 +98,19 @@ main(void)
         switch (line[0]) {
 
         case 'T':
-            if (n > 6 && in[6] && present && known.state->algorithm == SW_LOG
-                && in[4] >= since + 2 * (int64_t) known.state->window)
-            {
-                forget();
+            if (n > 6 && in[6]) {
+                expire(in[4]);
             }
 
             take(&rule, in[4], in[5]);
+            break;
+
+        case 'C':
+            if (n > 6 && in[6]) {
+                expire(in[4]);
+            }
+
+            charge(&rule, in[4], in[5]);
             break;
 
         case 'G':
@@ -132,6 +141,17 @@ forget(void)
     if (present) {
         client_free(&known);
         present = 0;
+    }
+}
+
+
+static void
+expire(int64_t now)
+{
+    if (present && known.state->algorithm == SW_LOG
+        && now >= since + 2 * (int64_t) known.state->window)
+    {
+        forget();
     }
 }
 
@@ -216,6 +236,44 @@ take(const sw_rule_t *rule, int64_t now, int64_t cost)
     } else {
         client_free(&client);
     }
+}
+
+
+/*
+ * A take of as much as fits, with the highest limit there may be.  A state of
+ * another algorithm that counts anything is left as it is.
+ */
+
+static void
+charge(const sw_rule_t *rule, int64_t now, int64_t cost)
+{
+    client_t      client;
+    sw_rule_t     most;
+    sw_verdict_t  v;
+
+    most = *rule;
+    most.limit = sw_rule_most(rule);
+
+    memset(&v, 0, sizeof(sw_verdict_t));
+    v.remaining = most.limit;
+
+    if (present && !sw_state_may_charge(known.state, rule, now)) {
+        printf("0");
+        print(&v);
+        print(&v);
+        return;
+    }
+
+    if (present) {
+        client_copy(&client, &known);
+        (void) client_change(&client, &most, now);
+        client_check(&client, now, 0, &v);
+        client_free(&client);
+    }
+
+    cost = cost < v.remaining ? cost : v.remaining;
+
+    take(&most, now, cost ? cost : 1);
 }
 
 
