@@ -12,6 +12,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
+#include "sw_ban.h"
 #include "sw_window.h"
 
 
@@ -53,9 +54,17 @@ typedef struct {
     int64_t                     cost;      /* 0 peeks */
     int64_t                     prefetch;  /* units to take as well; taken */
     sw_verdict_t                verdict;   /* to be completed, if read */
-    unsigned                    dry_run:1;
-    unsigned                    counted:1;
+
+    const sw_ban_rule_t        *ban;       /* NULL: no bans; no store touches
+                                            * what is about them */
+    int64_t                     banned;    /* ms left; 0: not banned */
+
+    u_char                      dry_run;   /* written for each request: no */
+    u_char                      counted;   /* bits, which take 9 instructions */
     unsigned                    refund_if_left:1; /* by its request */
+    unsigned                    begins_ban:1; /* if it is rejected */
+    unsigned                    ban_began:1;  /* by this claim's rejection */
+    unsigned                    dry_ban:1;    /* dry runs' bans are others */
 } ngx_http_slidewin_claim_t;
 
 
@@ -90,11 +99,18 @@ struct ngx_http_slidewin_call_s {
 /*
  * take      checks all claims and counts all or none.  An enforced claim that
  *           is rejected leaves every claim uncounted; a dry-run claim that is
- *           rejected leaves the dry-run claims uncounted.
+ *           rejected leaves the dry-run claims uncounted.  A claim with a rule
+ *           for bans is rejected while its client is banned, whatever the cost;
+ *           if it begins_ban, its rejection for lack of room begins a ban, in
+ *           the same step.
  * peek      gives each claim the verdict that take would give it alone, and
  *           counts nothing.  claims[n] is one more claim, for the store to use.
- * reset     forgets the keys; verdicts are not touched.
+ *           No claim begins_ban.
+ * reset     forgets the keys, and bans; verdicts are not touched.
  * give_back uncounts what take counted, each claim at its verdict's stamp.
+ * charge    counts the cost of the one claim of the call, whether there is room
+ *           or not, but no more than a state can hold.  The store may change
+ *           the claim.
  *
  * All return NGX_OK when done, NGX_AGAIN when done will be called, or NGX_ERROR
  * with nothing changed.  take may also return NGX_BUSY with nothing changed,
@@ -108,8 +124,8 @@ struct ngx_http_slidewin_call_s {
  * shard     claims of different shards cannot be decided in one call.
  * status    tells how this worker finds the store.
  *
- * init_process and exit_process are a worker's; all but take, reset and
- * give_back may be NULL.
+ * init_process and exit_process are a worker's; all but take, reset,
+ * give_back and charge may be NULL.
  */
 
 typedef struct {
@@ -121,6 +137,8 @@ typedef struct {
                                        ngx_http_slidewin_call_t *call);
     ngx_int_t                 (*give_back)(ngx_http_slidewin_store_t *store,
                                            ngx_http_slidewin_call_t *call);
+    ngx_int_t                 (*charge)(ngx_http_slidewin_store_t *store,
+                                        ngx_http_slidewin_call_t *call);
     void                      (*cancel)(ngx_http_slidewin_store_t *store,
                                         ngx_http_slidewin_call_t *call);
     ngx_int_t                 (*reassign)(ngx_http_slidewin_store_t *store,

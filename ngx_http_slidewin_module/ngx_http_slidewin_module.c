@@ -5,6 +5,7 @@
 
 #include "ngx_http_slidewin_api.h"
 #include "ngx_http_slidewin_api_snapshot.h"
+#include "ngx_http_slidewin_ban.h"
 #include "ngx_http_slidewin_conf.h"
 #include "ngx_http_slidewin_lease.h"
 #include "ngx_http_slidewin_module.h"
@@ -181,6 +182,15 @@ ngx_http_slidewin_init(ngx_conf_t *cf)
         *h = ngx_http_slidewin_log_handler;
     }
 
+    if (smcf->charges) {
+        h = ngx_array_push(&cmcf->phases[NGX_HTTP_PREACCESS_PHASE].handlers);
+        if (h == NULL) {
+            return NGX_ERROR;
+        }
+
+        *h = ngx_http_slidewin_post_action_handler;
+    }
+
     ngx_http_slidewin_headers_init();
 
     return NGX_OK;
@@ -266,6 +276,7 @@ ngx_http_slidewin_init_counters(ngx_http_slidewin_main_conf_t *smcf)
         return;
     }
 
+    ngx_http_slidewin_ban_init();
     ngx_http_slidewin_record_init(ngx_http_slidewin_stats_slot(smcf->stats));
 
     policies = smcf->policies.elts;

@@ -5,20 +5,17 @@
 #include "ngx_http_slidewin_refund.h"
 
 
-typedef ngx_int_t (*ngx_http_slidewin_verb_pt)(
-    ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
-
-
 /* on the heap; the claims, and the bytes of their keys, follow */
 
 typedef struct {
-    ngx_http_slidewin_call_t    call;
-    ngx_http_slidewin_store_t  *store;
+    ngx_http_slidewin_call_t          call;
+    ngx_http_slidewin_store_t        *store;
+    ngx_http_slidewin_detached_pt     done;
+    ngx_http_slidewin_ban_began_pt    ban_began; /* of an abandoned call */
+    void                             *data;
 } ngx_http_slidewin_detached_t;
 
 
-static void ngx_http_slidewin_detached_call(ngx_http_slidewin_store_t *store,
-    ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_verb_pt verb);
 static void ngx_http_slidewin_detached_done(ngx_http_slidewin_call_t *call,
     ngx_int_t rc);
 static void ngx_http_slidewin_abandoned_done(ngx_http_slidewin_call_t *call,
@@ -30,13 +27,15 @@ static ngx_http_slidewin_detached_t *ngx_http_slidewin_detached_copy(
 
 void
 ngx_http_slidewin_refund(ngx_http_slidewin_store_t *store,
-    ngx_http_slidewin_claim_t *claim)
+    ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_detached_pt done,
+    void *data)
 {
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "slidewin refund: zone:%V units:%L",
                    &claim->name, claim->cost);
 
-    ngx_http_slidewin_detached_call(store, claim, store->backend->give_back);
+    ngx_http_slidewin_detached_call(store, claim, store->backend->give_back,
+                                    done, data);
 
     claim->counted = 0;
 }
@@ -50,66 +49,87 @@ ngx_http_slidewin_reset_key(ngx_http_slidewin_store_t *store,
                    "slidewin reset: zone:%V key:\"%V\"",
                    &claim->name, &claim->key);
 
-    ngx_http_slidewin_detached_call(store, claim, store->backend->reset);
+    ngx_http_slidewin_detached_call(store, claim, store->backend->reset,
+                                    NULL, NULL);
 
     claim->counted = 0;
 }
 
 
-static void
+void
 ngx_http_slidewin_detached_call(ngx_http_slidewin_store_t *store,
-    ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_verb_pt verb)
+    ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_verb_pt verb,
+    ngx_http_slidewin_detached_pt done, void *data)
 {
+    ngx_int_t                      rc;
     ngx_http_slidewin_detached_t  *detached;
 
     detached = ngx_http_slidewin_detached_copy(store, &claim, 1);
+
     if (detached == NULL) {
+        ngx_http_slidewin_detached_result(done, data, NGX_ERROR, 1);
         return;
     }
 
     detached->call.done = ngx_http_slidewin_detached_done;
+    detached->done = done;
+    detached->data = data;
 
-    if (verb(store, &detached->call) != NGX_AGAIN) {
-        ngx_free(detached);
+    rc = verb(store, &detached->call);
+
+    if (rc != NGX_AGAIN) {
+        ngx_http_slidewin_detached_done(&detached->call, rc);
     }
 }
 
 
 /*
- * If the store did not answer, the units stay counted until they leave the
- * window: a client may get less than its limit, never more.
+ * If the store did not answer, units that were to be refunded stay counted
+ * until they leave the window, and a charge is lost: what was reserved stays.
  */
 
 static void
 ngx_http_slidewin_detached_done(ngx_http_slidewin_call_t *call, ngx_int_t rc)
 {
-    ngx_free(call->data);
+    ngx_http_slidewin_detached_t  *detached;
+
+    detached = call->data;
+
+    ngx_http_slidewin_detached_result(detached->done, detached->data, rc,
+                                      1);
+
+    ngx_free(detached);
 }
 
 
 void
 ngx_http_slidewin_abandon(ngx_http_slidewin_store_t *store,
-    ngx_http_slidewin_call_t *call)
+    ngx_http_slidewin_call_t *call, ngx_http_slidewin_ban_began_pt ban_began,
+    void *data)
 {
-    ngx_uint_t                     i;
+    ngx_uint_t                     i, refunds;
     ngx_http_slidewin_detached_t  *detached;
 
-    detached = NULL;
+    refunds = 0;
 
     for (i = 0; i < call->n; i++) {
-        if (call->claims[i]->refund_if_left || call->claims[i]->prefetch) {
-            detached = ngx_http_slidewin_detached_copy(store, call->claims,
-                                                       call->n);
-            break;
-        }
+        refunds |= call->claims[i]->refund_if_left
+                   || call->claims[i]->prefetch;
     }
 
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, call->log, 0,
                    "slidewin abandon: claims:%ui%s", call->n,
-                   detached ? ", to be refunded" : "");
+                   refunds ? ", to be refunded" : "");
+
+    detached = (refunds || data)
+                   ? ngx_http_slidewin_detached_copy(store, call->claims,
+                                                     call->n)
+                   : NULL;
 
     if (detached && store->backend->reassign) {
         detached->call.done = ngx_http_slidewin_abandoned_done;
+        detached->ban_began = ban_began;
+        detached->data = data;
 
         if (store->backend->reassign(store, call, &detached->call) == NGX_OK) {
             return;
@@ -117,6 +137,7 @@ ngx_http_slidewin_abandon(ngx_http_slidewin_store_t *store,
     }
 
     ngx_free(detached);
+    ngx_free(data);
 
     store->backend->cancel(store, call);
 }
@@ -134,6 +155,10 @@ ngx_http_slidewin_abandoned_done(ngx_http_slidewin_call_t *call, ngx_int_t rc)
     for (i = 0; rc == NGX_OK && i < call->n; i++) {
         claim = call->claims[i];
 
+        if (detached->data && claim->ban && claim->ban_began) {
+            detached->ban_began(detached->data, claim);
+        }
+
         if (!claim->counted) {
             continue;
         }
@@ -144,10 +169,11 @@ ngx_http_slidewin_abandoned_done(ngx_http_slidewin_call_t *call, ngx_int_t rc)
                       + claim->prefetch;
 
         if (claim->cost) {
-            ngx_http_slidewin_refund(detached->store, claim);
+            ngx_http_slidewin_refund(detached->store, claim, NULL, NULL);
         }
     }
 
+    ngx_free(detached->data);
     ngx_free(detached);
 }
 
@@ -189,6 +215,9 @@ ngx_http_slidewin_detached_copy(ngx_http_slidewin_store_t *store,
     ngx_memzero(&detached->call, sizeof(ngx_http_slidewin_call_t));
 
     detached->store = store;
+    detached->done = NULL;
+    detached->ban_began = NULL;
+    detached->data = NULL;
     detached->call.claims = list;
     detached->call.n = n;
     detached->call.log = ngx_cycle->log;

@@ -18,7 +18,7 @@ my $MODULE = 'ngx_http_slidewin_module';
 # and of rooms before it. The first pattern that matches a path tells its room.
 my @ROOMS = (
     [sw => qr{^sw/}],
-    [root => qr{^[^/]+\.h$|^ngx_http_slidewin_refund\.c$}],
+    [root => qr{^[^/]+\.h$|^ngx_http_slidewin_(?:refund|charge)\.c$}],
     [stats => qr{^stats/}],
     [shm => qr{^shm/}],
     [conf => qr{^conf/}],

@@ -4,9 +4,9 @@
 #include <ngx_http.h>
 
 #include "ngx_http_slidewin_cache.h"
+#include "ngx_http_slidewin_charge.h"
 #include "ngx_http_slidewin_deny_cache.h"
 #include "ngx_http_slidewin_lease.h"
-#include "ngx_http_slidewin_refund.h"
 
 
 /* between two peeks at a client in Redis that only make Retry-After longer */
@@ -112,6 +112,12 @@ ngx_uint_t
 ngx_http_slidewin_cache_peek(ngx_http_slidewin_policy_t *policy,
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim)
 {
+    if (claim->ban && policy->deny_cache
+        && ngx_http_slidewin_deny_cache_lookup(claim))
+    {
+        return 1;
+    }
+
     if (policy->lease && ngx_http_slidewin_lease_take(claim, store, 0)) {
         (void) ngx_http_slidewin_lease_put_back(claim, store);
 
@@ -135,7 +141,7 @@ ngx_http_slidewin_cache_update_peek(ngx_http_slidewin_policy_t *policy,
 void
 ngx_http_slidewin_cache_refund(ngx_http_slidewin_policy_t *policy,
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim,
-    ngx_uint_t leased)
+    ngx_uint_t leased, ngx_http_slidewin_detached_pt done, void *data)
 {
     /* the client has more units than a remembered rejection knows of */
 
@@ -149,10 +155,50 @@ ngx_http_slidewin_cache_refund(ngx_http_slidewin_policy_t *policy,
                        &claim->name, claim->cost);
 
         claim->counted = 0;
+
+        ngx_http_slidewin_detached_result(done, data, NGX_OK, 1);
         return;
     }
 
-    ngx_http_slidewin_refund(store, claim);
+    ngx_http_slidewin_refund(store, claim, done, data);
+}
+
+
+void
+ngx_http_slidewin_cache_charge(ngx_http_slidewin_policy_t *policy,
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim,
+    ngx_http_slidewin_detached_pt done, void *data)
+{
+    if (policy->lease && ngx_http_slidewin_cache_applies(store, claim)) {
+        claim->cost -= ngx_http_slidewin_lease_take_part(claim, store);
+
+        if (claim->cost == 0) {
+            ngx_http_slidewin_detached_result(done, data, NGX_OK, 1);
+            return;
+        }
+
+        /* units that are put back later must not pass requests in a debt */
+
+        ngx_http_slidewin_lease_forget(claim);
+    }
+
+    /* the client waits longer than a remembered rejection knows of */
+
+    if (!store->local) {
+        ngx_http_slidewin_deny_cache_invalidate(claim);
+    }
+
+    ngx_http_slidewin_charge(store, claim, done, data);
+}
+
+
+void
+ngx_http_slidewin_cache_ban(ngx_http_slidewin_policy_t *policy,
+    ngx_http_slidewin_claim_t *claim)
+{
+    if (policy->lease) {
+        ngx_http_slidewin_lease_forget(claim);
+    }
 }
 
 
@@ -165,14 +211,19 @@ ngx_http_slidewin_cache_purge(ngx_http_slidewin_policy_t *policy,
     if (policy->lease) {
         ngx_http_slidewin_lease_forget(claim);
     }
+
+    ngx_http_slidewin_charge_forget(policy->store, claim);
 }
 
 
-/* a peek counts nothing, and a dry run is to tell what the store would do */
+/*
+ * A peek counts nothing, and a dry run is to tell what the store would do.  A
+ * ban rejects peeks as well.
+ */
 
 static ngx_uint_t
 ngx_http_slidewin_cache_applies(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim)
 {
-    return !store->local && !claim->dry_run && claim->cost > 0;
+    return !store->local && !claim->dry_run && (claim->cost > 0 || claim->ban);
 }

@@ -13,6 +13,7 @@
 
 
 #include "ngx_http_slidewin_conf.h"
+#include "ngx_http_slidewin_refund.h"
 
 
 /* whether the deny cache rejects the claim; then its verdict is set */
@@ -59,9 +60,24 @@ void ngx_http_slidewin_cache_update_peek(ngx_http_slidewin_policy_t *policy,
 /* refunds a counted claim, to its lease if it was leased, or to the store */
 void ngx_http_slidewin_cache_refund(ngx_http_slidewin_policy_t *policy,
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim,
-    ngx_uint_t leased);
+    ngx_uint_t leased, ngx_http_slidewin_detached_pt done, void *data);
 
-/* forgets rejections and leased units of a client that is reset */
+/*
+ * Counts the cost of a claim, whether there is room or not: leased units first,
+ * the rest in the store.
+ */
+void ngx_http_slidewin_cache_charge(ngx_http_slidewin_policy_t *policy,
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim,
+    ngx_http_slidewin_detached_pt done, void *data);
+
+/* the client is banned: it has no use for leased units */
+void ngx_http_slidewin_cache_ban(ngx_http_slidewin_policy_t *policy,
+    ngx_http_slidewin_claim_t *claim);
+
+/*
+ * Forgets rejections, leased units and charges that wait for others, of a
+ * client that is reset.
+ */
 void ngx_http_slidewin_cache_purge(ngx_http_slidewin_policy_t *policy,
     ngx_http_slidewin_claim_t *claim);
 

@@ -17,6 +17,10 @@
  * had room for it.  Before reject_until the cost is rejected without asking; if
  * that is 0, nothing is known of the cost.  After reject_until, admit_at only
  * tells requests that another limit rejects how long they wait.
+ *
+ * A ban is of the client, but each cost has a wait of its own: that of a banned
+ * one is the ban's or the window's, whichever is longer.  Its reject_until is
+ * not after the ban, as the next rejection may begin another one.
  */
 
 typedef struct {
@@ -31,6 +35,7 @@ typedef struct {
     sw_rule_t                      rule;
     ngx_http_slidewin_snapshot_t   snapshot;
     int64_t                        next_peek;    /* not before, ms */
+    int64_t                        ban_until;    /* ms; 0: not banned */
     ngx_http_slidewin_deny_cost_t  costs[NGX_HTTP_SLIDEWIN_DENY_COSTS];
 } ngx_http_slidewin_denial_t;
 
@@ -38,6 +43,10 @@ typedef struct {
 static void ngx_http_slidewin_deny_cache_verdict(
     ngx_http_slidewin_denial_t *denial, ngx_http_slidewin_claim_t *claim,
     int64_t admit_at, int64_t now);
+static ngx_uint_t ngx_http_slidewin_deny_cache_banned(
+    ngx_http_slidewin_denial_t *denial, ngx_http_slidewin_claim_t *claim,
+    int64_t now)
+    __attribute__((noinline));
 static int64_t ngx_http_slidewin_deny_cache_admit_at(
     ngx_http_slidewin_denial_t *denial, int64_t cost);
 static ngx_http_slidewin_denial_t *ngx_http_slidewin_deny_cache_create(
@@ -73,8 +82,12 @@ ngx_http_slidewin_deny_cache_lookup(ngx_http_slidewin_claim_t *claim)
 
     denial = ngx_http_slidewin_memo_lookup(&op);
 
-    if (denial
-        && ngx_http_slidewin_memo_same_rule(&denial->rule, &claim->rule))
+    if (denial && claim->ban) {
+        found = ngx_http_slidewin_deny_cache_banned(denial, claim, now);
+
+    } else if (denial
+               && ngx_http_slidewin_memo_same_rule(&denial->rule,
+                                                   &claim->rule))
     {
         dc = ngx_http_slidewin_deny_cache_find_cost(denial, claim->cost);
 
@@ -90,6 +103,41 @@ ngx_http_slidewin_deny_cache_lookup(ngx_http_slidewin_claim_t *claim)
     ngx_http_slidewin_memo_unlock(&op);
 
     return found;
+}
+
+
+/*
+ * A ban that is known of any cost is a ban for all, and for any rate: a client
+ * that varies them must not reach the store.
+ */
+
+static ngx_uint_t
+ngx_http_slidewin_deny_cache_banned(ngx_http_slidewin_denial_t *denial,
+    ngx_http_slidewin_claim_t *claim, int64_t now)
+{
+    int64_t     known_until;
+    ngx_uint_t  i;
+
+    known_until = 0;
+
+    for (i = 0; i < NGX_HTTP_SLIDEWIN_DENY_COSTS; i++) {
+        known_until = ngx_max(known_until, denial->costs[i].reject_until);
+    }
+
+    if (now >= denial->ban_until || now >= known_until) {
+        return 0;
+    }
+
+    ngx_http_slidewin_deny_cache_verdict(denial, claim,
+                         ngx_http_slidewin_deny_cache_admit_at(denial,
+                                                               claim->cost),
+                         now);
+
+    if (!ngx_http_slidewin_memo_same_rule(&denial->rule, &claim->rule)) {
+        claim->verdict.level = 0;
+    }
+
+    return 1;
 }
 
 
@@ -152,11 +200,20 @@ ngx_http_slidewin_deny_cache_verdict(ngx_http_slidewin_denial_t *denial,
 
     if (claim->cost > claim->rule.limit) {
         claim->verdict.retry = SW_NEVER;
-        return;
+
+    } else {
+        claim->verdict.admitted = (admit_at <= now);
+        claim->verdict.retry = ngx_max(admit_at - now, 0);
     }
 
-    claim->verdict.admitted = (admit_at <= now);
-    claim->verdict.retry = ngx_max(admit_at - now, 0);
+    if (claim->ban) {
+        claim->banned = ngx_max(denial->ban_until - now, 0);
+        claim->ban_began = 0;
+
+        if (claim->banned) {
+            sw_ban_verdict(&claim->verdict, claim->banned);
+        }
+    }
 }
 
 
@@ -198,7 +255,7 @@ ngx_http_slidewin_deny_cache_create(ngx_http_slidewin_zone_op_t *op,
                                            now);
     }
 
-    /* next_peek holds for any rule, the rest is of another rate */
+    /* next_peek and a ban hold for any rule, the rest is of another rate */
 
     if (denial
         && !ngx_http_slidewin_memo_same_rule(&denial->rule, &claim->rule))
@@ -216,12 +273,19 @@ void
 ngx_http_slidewin_deny_cache_insert(ngx_http_slidewin_claim_t *claim,
     int64_t asked_at, int64_t max)
 {
-    int64_t                         now;
+    int64_t                         now, retry, known;
     ngx_http_slidewin_denial_t     *denial;
     ngx_http_slidewin_zone_op_t     op;
     ngx_http_slidewin_deny_cost_t  *dc;
 
-    if (!claim->verdict.admitted && claim->verdict.retry == SW_NEVER) {
+    retry = claim->verdict.retry;
+    known = retry;
+
+    if (claim->banned) {
+        retry = ngx_max(retry, claim->banned);
+        known = claim->banned;
+
+    } else if (!claim->verdict.admitted && retry == SW_NEVER) {
         return;
     }
 
@@ -248,19 +312,20 @@ ngx_http_slidewin_deny_cache_insert(ngx_http_slidewin_claim_t *claim,
     dc->reject_until = 0;
     ngx_memory_barrier();
 
+    denial->ban_until = claim->banned ? now + claim->banned : 0;
+
     dc->cost = claim->cost;
-    dc->admit_at = claim->verdict.admitted ? 0 : now + claim->verdict.retry;
+    dc->admit_at = claim->verdict.admitted ? 0 : now + retry;
     ngx_memory_barrier();
 
     /*
-     * The store decided at some time since it was asked: retry may count from
-     * as early as that.
+     * The store decided at some time since it was asked: what is known may
+     * count from as early as that.
      */
 
     dc->reject_until = claim->verdict.admitted
                            ? now
-                           : ngx_min(asked_at / 1000 + claim->verdict.retry,
-                                     now + max);
+                           : ngx_min(asked_at / 1000 + known, now + max);
 
     ngx_http_slidewin_memo_keep_until(&op, &denial->memo,
                                       ngx_max(denial->memo.until,

@@ -14,7 +14,8 @@
 
 /*
  * Whether this cost was rejected and still is for certain; then the verdict is
- * set.
+ * set.  Of a claim with a rule for bans: whether its client is banned, so that
+ * a rejection that is to begin a ban is asked for.
  */
 ngx_uint_t ngx_http_slidewin_deny_cache_lookup(
     ngx_http_slidewin_claim_t *claim);

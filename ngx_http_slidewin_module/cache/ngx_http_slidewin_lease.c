@@ -60,9 +60,11 @@ typedef struct {
 } ngx_http_slidewin_unused_t;
 
 
-static void ngx_http_slidewin_lease_charge(ngx_http_slidewin_zone_op_t *op,
+static void ngx_http_slidewin_lease_count(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_claim_t *claim,
     int64_t now);
+static void ngx_http_slidewin_lease_use(ngx_http_slidewin_zone_op_t *op,
+    ngx_http_slidewin_lease_t *lease, int64_t units);
 static int64_t ngx_http_slidewin_lease_next_size(
     ngx_http_slidewin_lease_t *lease, int64_t cost, int64_t ttl, int64_t now);
 static void ngx_http_slidewin_lease_set(ngx_http_slidewin_zone_op_t *op,
@@ -118,7 +120,7 @@ ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
     }
 
     if (now < lease->ends && claim->cost <= lease->left) {
-        ngx_http_slidewin_lease_charge(&op, lease, claim, now);
+        ngx_http_slidewin_lease_count(&op, lease, claim, now);
         taken = 1;
         goto done;
     }
@@ -151,19 +153,44 @@ done:
 }
 
 
+int64_t
+ngx_http_slidewin_lease_take_part(ngx_http_slidewin_claim_t *claim,
+    ngx_http_slidewin_store_t *store)
+{
+    int64_t                      units;
+    ngx_http_slidewin_lease_t   *lease;
+    ngx_http_slidewin_zone_op_t  op;
+
+    units = 0;
+
+    lease = ngx_http_slidewin_lease_lock(&op, claim);
+
+    if (lease && ngx_http_slidewin_clock_ms() < lease->ends
+        && ngx_http_slidewin_lease_matches(lease, claim, store))
+    {
+        units = ngx_min(claim->cost, lease->left);
+
+        ngx_http_slidewin_lease_use(&op, lease, units);
+    }
+
+    ngx_http_slidewin_memo_unlock(&op);
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "slidewin charge: lease zone:%V units:%L",
+                   &claim->name, units);
+
+    return units;
+}
+
+
 static void
-ngx_http_slidewin_lease_charge(ngx_http_slidewin_zone_op_t *op,
+ngx_http_slidewin_lease_count(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_lease_t *lease, ngx_http_slidewin_claim_t *claim,
     int64_t now)
 {
     sw_verdict_t  *verdict;
 
-    lease->left -= claim->cost;
-    lease->used += claim->cost;
-
-    if (lease->left == 0) {
-        ngx_http_slidewin_memo_unschedule(op, &lease->memo);
-    }
+    ngx_http_slidewin_lease_use(op, lease, claim->cost);
 
     verdict = &claim->verdict;
 
@@ -178,6 +205,19 @@ ngx_http_slidewin_lease_charge(ngx_http_slidewin_zone_op_t *op,
     verdict->stamp = lease->stamp;
 
     claim->counted = 1;
+}
+
+
+static void
+ngx_http_slidewin_lease_use(ngx_http_slidewin_zone_op_t *op,
+    ngx_http_slidewin_lease_t *lease, int64_t units)
+{
+    lease->left -= units;
+    lease->used += units;
+
+    if (lease->left == 0) {
+        ngx_http_slidewin_memo_unschedule(op, &lease->memo);
+    }
 }
 
 
@@ -451,7 +491,7 @@ ngx_http_slidewin_lease_refund(ngx_http_slidewin_claim_t *unused,
     unused->name = claim->name;
 
     ngx_http_slidewin_deny_cache_invalidate(unused);
-    ngx_http_slidewin_refund(store, unused);
+    ngx_http_slidewin_refund(store, unused, NULL, NULL);
 }
 
 

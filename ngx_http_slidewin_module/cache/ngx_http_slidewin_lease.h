@@ -20,6 +20,10 @@
 ngx_uint_t ngx_http_slidewin_lease_take(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_store_t *store, int64_t percent);
 
+/* counts as much of the claim as the client's lease has; how much that was */
+int64_t ngx_http_slidewin_lease_take_part(ngx_http_slidewin_claim_t *claim,
+    ngx_http_slidewin_store_t *store);
+
 /*
  * The store, asked at that time, in ms, has counted the claim and
  * claim->prefetch units, which become the client's lease.

@@ -11,7 +11,7 @@
 
 #define NGX_HTTP_SLIDEWIN_DENY_CACHE        1000   /* ms */
 
-/* with count= or reset= other machines refund or reset without notice */
+/* with count=, reset=, charge= other machines refund or reset without notice */
 #define NGX_HTTP_SLIDEWIN_DENY_CACHE_SHORT  100    /* ms */
 
 
@@ -332,6 +332,8 @@ ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
             policy->store = &smcf->local;
         }
 
+        policy->ban_deferred = (policy->lease != 0);
+
         if (policy->store->local && policy->cache_ref.name.len) {
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
                           "invalid parameter \"%V\" in \"slidewin_zone\" "
@@ -372,9 +374,27 @@ ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
             return NGX_ERROR;
         }
 
+        if (limits[i]->delay) {
+            limits[i]->policy->ban_deferred = 1;
+        }
+
+        limits[i]->plain = limits[i]->condition == NULL
+                           && limits[i]->cost_value == NULL
+                           && limits[i]->charge == NULL;
+
+        limits[i]->changes = limits[i]->count || limits[i]->reset
+                             || limits[i]->charge;
+
+        limits[i]->special = limits[i]->changes || limits[i]->delay
+                             || limits[i]->policy->ban.time;
+
         limits[i]->policy->store->used = 1;
 
-        if (limits[i]->count || limits[i]->reset) {
+        if (limits[i]->charge) {
+            smcf->charges = 1;
+        }
+
+        if (limits[i]->count || limits[i]->reset || limits[i]->charge) {
             smcf->needs_log_phase = 1;
 
             ngx_conf_init_value(limits[i]->policy->deny_cache,
@@ -429,6 +449,17 @@ ngx_http_slidewin_conf_add_stats(ngx_conf_t *cf,
                                  sizeof(ngx_http_slidewin_zone_facts_t));
         if (policy->stats == NULL) {
             return NGX_ERROR;
+        }
+
+        if (policy->ban.time) {
+            policy->bans = ngx_http_slidewin_bans_add_zone(cf, &policy->name,
+                                                 policy->top_counters != 0,
+                                                 policy->store->local
+                                                     ? policy->size : 0,
+                                                 policy->store->origin);
+            if (policy->bans == NULL) {
+                return NGX_ERROR;
+            }
         }
 
         if (policy->top_counters == 0) {

@@ -8,6 +8,7 @@
 #include <ngx_http.h>
 
 #include "ngx_http_slidewin_backend.h"
+#include "ngx_http_slidewin_bans.h"
 #include "ngx_http_slidewin_param.h"
 #include "ngx_http_slidewin_stats.h"
 #include "ngx_http_slidewin_top.h"
@@ -71,8 +72,12 @@ typedef struct {
     int64_t                        lease;      /* percent; 0: none */
     int64_t                        deny_cache; /* ms; 0: off */
     ngx_http_slidewin_ref_t        cache_ref;  /* lease= or deny_cache= */
+    sw_ban_rule_t                  ban;        /* its time is 0: no bans */
+    ngx_uint_t                     ban_deferred; /* a rejected request may
+                                                * wait, or have a lease */
     int64_t                        top_counters; /* 0: off */
     ngx_http_slidewin_top_t       *top;        /* NULL: off */
+    ngx_http_slidewin_bans_t      *bans;       /* NULL: without ban= */
     ngx_http_slidewin_stats_t     *stats;
 
     /* of this worker */
@@ -95,10 +100,16 @@ typedef struct {
     ngx_http_slidewin_ref_t        policy_ref;
     ngx_http_complex_value_t      *cost_value;  /* NULL: cost */
     int64_t                        cost;
+    ngx_http_complex_value_t      *charge;      /* the true cost; NULL: cost */
     sw_statuses_t                 *count;       /* NULL: all */
     sw_statuses_t                 *reset;       /* NULL: none */
     int64_t                        delay;       /* ms */
     ngx_http_complex_value_t      *condition;   /* NULL: always */
+    ngx_uint_t                     plain;       /* no condition, and a
+                                                 * constant cost */
+    ngx_uint_t                     changes;     /* something is done in the log
+                                                 * phase */
+    ngx_uint_t                     special;     /* changes, delay or bans */
     ngx_flag_t                     hidden;      /* in no RateLimit field */
     ngx_flag_t                     dry_run;
 } ngx_http_slidewin_limit_t;
@@ -109,7 +120,9 @@ typedef struct {
     ngx_array_t                    stores;     /* .._store_t * */
     ngx_array_t                    limits;     /* .._limit_t *, of all
                                                 * locations */
-    ngx_flag_t                     needs_log_phase;  /* for count=, reset= */
+    ngx_flag_t                     needs_log_phase;  /* for count=, reset=,
+                                                * charge= */
+    ngx_flag_t                     charges;    /* some limit has charge= */
     ngx_flag_t                     api;        /* some location has it */
     ngx_http_slidewin_store_t      local;
     ngx_http_slidewin_stats_t     *stats;      /* NULL: no zones */

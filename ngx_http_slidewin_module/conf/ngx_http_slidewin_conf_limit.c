@@ -16,6 +16,8 @@ static char *ngx_http_slidewin_conf_limit_zone(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
 static char *ngx_http_slidewin_conf_limit_cost(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_conf_limit_charge(ngx_conf_t *cf,
+    ngx_str_t *arg, ngx_str_t *value, void *conf);
 static char *ngx_http_slidewin_conf_limit_statuses(ngx_conf_t *cf,
     ngx_str_t *arg, ngx_str_t *value, void *conf);
 static char *ngx_http_slidewin_conf_limit_delay(ngx_conf_t *cf, ngx_str_t *arg,
@@ -32,6 +34,7 @@ static const ngx_http_slidewin_param_t
     ngx_http_slidewin_conf_limit_params[] = {
     { ngx_string("zone="), ngx_http_slidewin_conf_limit_zone, 0 },
     { ngx_string("cost="), ngx_http_slidewin_conf_limit_cost, 0 },
+    { ngx_string("charge="), ngx_http_slidewin_conf_limit_charge, 0 },
     { ngx_string("count="), ngx_http_slidewin_conf_limit_statuses,
       offsetof(ngx_http_slidewin_limit_t, count) },
     { ngx_string("reset="), ngx_http_slidewin_conf_limit_statuses,
@@ -95,6 +98,12 @@ ngx_http_slidewin_conf_limit(ngx_conf_t *cf, ngx_command_t *cmd,
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "\"slidewin\" must have \"zone\" parameter");
         return NGX_CONF_ERROR;
+    }
+
+    /* an estimate of 0 would let in any number of requests at once */
+
+    if (limit->charge) {
+        limit->cost = ngx_max(limit->cost, 1);
     }
 
     if (limit->count && limit->reset) {
@@ -199,6 +208,27 @@ ngx_http_slidewin_conf_limit_cost(ngx_conf_t *cf, ngx_str_t *arg,
     }
 
     return NGX_CONF_OK;
+}
+
+
+/* a charge that is the same for all requests is a cost, or "$" was forgotten */
+
+static char *
+ngx_http_slidewin_conf_limit_charge(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
+{
+    ngx_http_slidewin_limit_t  *limit = conf;
+
+    if (ngx_http_script_variables_count(value) == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid charge \"%V\" in \"slidewin\" directive, "
+                           "it must have a variable", arg);
+        return NGX_CONF_ERROR;
+    }
+
+    limit->charge = ngx_http_slidewin_param_compile(cf, value);
+
+    return limit->charge ? NGX_CONF_OK : NGX_CONF_ERROR;
 }
 
 

@@ -44,6 +44,8 @@ static char *ngx_http_slidewin_conf_zone_lease(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
 static char *ngx_http_slidewin_conf_zone_deny_cache(ngx_conf_t *cf,
     ngx_str_t *arg, ngx_str_t *value, void *conf);
+static char *ngx_http_slidewin_conf_zone_ban(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf);
 static char *ngx_http_slidewin_conf_zone_top(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_str_t *value, void *conf);
 static char *ngx_http_slidewin_conf_zone_check(ngx_conf_t *cf,
@@ -59,6 +61,7 @@ static const ngx_http_slidewin_param_t  ngx_http_slidewin_conf_zone_params[] = {
     { ngx_string("on_error="), ngx_http_slidewin_conf_zone_on_error, 0 },
     { ngx_string("lease="), ngx_http_slidewin_conf_zone_lease, 0 },
     { ngx_string("deny_cache="), ngx_http_slidewin_conf_zone_deny_cache, 0 },
+    { ngx_string("ban="), ngx_http_slidewin_conf_zone_ban, 0 },
     { ngx_string("top="), ngx_http_slidewin_conf_zone_top, 0 },
     { ngx_null_string, NULL, 0 }
 };
@@ -451,6 +454,30 @@ ngx_http_slidewin_conf_zone_deny_cache(ngx_conf_t *cf, ngx_str_t *arg,
     }
 
     ngx_http_slidewin_param_set_ref(cf, &policy->cache_ref, arg);
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_slidewin_conf_zone_ban(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_str_t *value, void *conf)
+{
+    ngx_http_slidewin_policy_args_t  *args = conf;
+
+    sw_ban_rule_t  *ban;
+
+    ban = &args->policy->ban;
+
+    if (sw_parse_ban((char *) value->data, value->len, &ban->time, &ban->max)
+        != SW_OK)
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid ban \"%V\" in \"slidewin_zone\" "
+                           "directive, it must be a time, or the first and "
+                           "the longest, such as 1m..1d", arg);
+        return NGX_CONF_ERROR;
+    }
 
     return NGX_CONF_OK;
 }

@@ -27,10 +27,12 @@ static ngx_int_t ngx_http_slidewin_redis_reset(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
 static ngx_int_t ngx_http_slidewin_redis_give_back(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
+static ngx_int_t ngx_http_slidewin_redis_charge(
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
 static ngx_int_t ngx_http_slidewin_redis_ask(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call, ngx_http_slidewin_redis_verb_e verb);
-static void ngx_http_slidewin_redis_log_too_many(
-    ngx_http_slidewin_redis_t *redis);
+static void ngx_http_slidewin_redis_too_many(ngx_http_slidewin_store_t *store,
+    ngx_uint_t check);
 static void ngx_http_slidewin_redis_cancel(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call);
 static ngx_int_t ngx_http_slidewin_redis_reassign(
@@ -54,6 +56,7 @@ const ngx_http_slidewin_backend_t  ngx_http_slidewin_redis_backend = {
     ngx_http_slidewin_redis_peek,
     ngx_http_slidewin_redis_reset,
     ngx_http_slidewin_redis_give_back,
+    ngx_http_slidewin_redis_charge,
     ngx_http_slidewin_redis_cancel,
     ngx_http_slidewin_redis_reassign,
     ngx_http_slidewin_redis_shard,
@@ -72,7 +75,10 @@ ngx_http_slidewin_redis_take(ngx_http_slidewin_store_t *store,
 }
 
 
-/* a dry-run claim that can never pass leaves all dry-run claims uncounted */
+/*
+ * A dry-run claim that can never pass leaves all dry-run claims uncounted.  It
+ * is of no zone: a rejection may write what other rates have counted anew.
+ */
 
 static ngx_int_t
 ngx_http_slidewin_redis_peek(ngx_http_slidewin_store_t *store,
@@ -84,6 +90,7 @@ ngx_http_slidewin_redis_peek(ngx_http_slidewin_store_t *store,
     never = call->claims[call->n];
 
     *never = *call->claims[0];
+    never->name.len = 0;
     never->cost = never->rule.limit + 1;
 
     call->n++;
@@ -116,6 +123,31 @@ ngx_http_slidewin_redis_give_back(ngx_http_slidewin_store_t *store,
 }
 
 
+/*
+ * The scripts prefetch as many units as there is room for: with the highest
+ * limit there may be, a take counts all that the state can hold.  A client that
+ * was banned meanwhile is charged as well.
+ */
+
+static ngx_int_t
+ngx_http_slidewin_redis_charge(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_call_t *call)
+{
+    ngx_http_slidewin_claim_t  *claim;
+
+    claim = call->claims[0];
+
+    claim->rule.limit = sw_rule_most(&claim->rule);
+    claim->prefetch = claim->cost - 1;
+    claim->cost = 1;
+    claim->dry_run = 0;
+    claim->ban = NULL;
+
+    return ngx_http_slidewin_redis_ask(store, call,
+                                       NGX_HTTP_SLIDEWIN_REDIS_VERB_CHARGE);
+}
+
+
 static ngx_int_t
 ngx_http_slidewin_redis_ask(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call, ngx_http_slidewin_redis_verb_e verb)
@@ -141,9 +173,7 @@ ngx_http_slidewin_redis_ask(ngx_http_slidewin_store_t *store,
     }
 
     if (check && redis->checks >= redis->checks_max) {
-        ngx_http_slidewin_stats_error(store->counters,
-                                      NGX_HTTP_SLIDEWIN_ERROR_OVERLOAD);
-        ngx_http_slidewin_redis_log_too_many(redis);
+        ngx_http_slidewin_redis_too_many(store, check);
         return NGX_BUSY;
     }
 
@@ -151,6 +181,16 @@ ngx_http_slidewin_redis_ask(ngx_http_slidewin_store_t *store,
         || !ngx_http_slidewin_redis_dispatch_may_send(redis, node, check))
     {
         return NGX_ERROR;
+    }
+
+    /* clients cause these; resets are few, and operators wait for them */
+
+    if (verb >= NGX_HTTP_SLIDEWIN_REDIS_VERB_GIVE_BACK
+        && (node ? node->changes : redis->cluster->changes)
+           >= NGX_HTTP_SLIDEWIN_REDIS_CHANGES_MAX)
+    {
+        ngx_http_slidewin_redis_too_many(store, check);
+        return NGX_BUSY;
     }
 
     ngx_str_set(&key, "");
@@ -207,7 +247,12 @@ ngx_http_slidewin_redis_ask(ngx_http_slidewin_store_t *store,
 
     ngx_http_slidewin_redis_call_begin(rcall);
 
-    if (!rcall->sent) {
+    /* refunds and charges, which no request waits for, have time for room */
+
+    if (!rcall->sent
+        && (rcall->deadline_final
+            || verb < NGX_HTTP_SLIDEWIN_REDIS_VERB_GIVE_BACK))
+    {
         ngx_http_slidewin_redis_call_set_deadline(rcall,
                                                 ngx_http_slidewin_clock_us());
     }
@@ -217,20 +262,28 @@ ngx_http_slidewin_redis_ask(ngx_http_slidewin_store_t *store,
 
 
 static void
-ngx_http_slidewin_redis_log_too_many(ngx_http_slidewin_redis_t *redis)
+ngx_http_slidewin_redis_too_many(ngx_http_slidewin_store_t *store,
+    ngx_uint_t check)
 {
-    static const char  many[] = "too many checks wait";
+    const char                 *what;
+    ngx_http_slidewin_redis_t  *redis;
+
+    redis = store->data;
+    what = check ? "too many checks wait" : "too many refunds or charges wait";
+
+    ngx_http_slidewin_stats_error(store->counters,
+                                  NGX_HTTP_SLIDEWIN_ERROR_OVERLOAD);
 
     if (redis->cluster) {
         ngx_http_slidewin_redis_cluster_log_error(redis->cluster,
                                              NGX_HTTP_SLIDEWIN_REDIS_TOO_MANY,
-                                             many, sizeof(many) - 1);
+                                             what, ngx_strlen(what));
         return;
     }
 
     ngx_http_slidewin_redis_node_log_error(&redis->node,
                                            NGX_HTTP_SLIDEWIN_REDIS_TOO_MANY,
-                                           many, sizeof(many) - 1);
+                                           what, ngx_strlen(what));
 }
 
 

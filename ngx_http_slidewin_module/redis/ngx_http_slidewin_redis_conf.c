@@ -127,6 +127,7 @@ static ngx_str_t  ngx_http_slidewin_redis_conf_scripts[] = {
     ngx_string(NGX_HTTP_SLIDEWIN_LUA_TAKE_PAIR),
     ngx_string(NGX_HTTP_SLIDEWIN_LUA_TAKE_LOG),
     ngx_string(NGX_HTTP_SLIDEWIN_LUA_TAKE_STRICT),
+    ngx_string(NGX_HTTP_SLIDEWIN_LUA_TAKE_BAN),
     ngx_string(NGX_HTTP_SLIDEWIN_LUA_GIVE_BACK)
 };
 

@@ -27,13 +27,14 @@
 #define NGX_HTTP_SLIDEWIN_REDIS_BATCHES  256
 
 
-/* take for any policies, and faster ones for one policy of a kind */
+/* take for any policies, with bans or without, and for one of a kind: faster */
 
 typedef enum {
     NGX_HTTP_SLIDEWIN_REDIS_TAKE_ANY = 0,
     NGX_HTTP_SLIDEWIN_REDIS_TAKE_PAIR,
     NGX_HTTP_SLIDEWIN_REDIS_TAKE_LOG,
     NGX_HTTP_SLIDEWIN_REDIS_TAKE_STRICT,
+    NGX_HTTP_SLIDEWIN_REDIS_TAKE_BAN,
     NGX_HTTP_SLIDEWIN_REDIS_GIVE_BACK,
     NGX_HTTP_SLIDEWIN_REDIS_SCRIPTS
 } ngx_http_slidewin_redis_script_e;

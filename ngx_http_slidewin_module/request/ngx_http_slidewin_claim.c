@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "ngx_http_slidewin_ban.h"
 #include "ngx_http_slidewin_claim.h"
 #include "sw_parse.h"
 
@@ -25,9 +26,6 @@ static ngx_int_t ngx_http_slidewin_claim_rate(ngx_http_request_t *r,
     ngx_http_slidewin_entry_t *entry);
 static ngx_int_t ngx_http_slidewin_claim_cost(ngx_http_request_t *r,
     ngx_http_slidewin_limit_t *limit, ngx_http_slidewin_claim_t *claim);
-static void ngx_http_slidewin_claim_bad(ngx_http_request_t *r,
-    ngx_http_slidewin_policy_t *policy, const char *fmt, ngx_str_t *value,
-    const char *error);
 static void ngx_http_slidewin_make_printable(ngx_str_t *value);
 
 
@@ -43,7 +41,11 @@ ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
     limits = slcf->limits->elts;
     n = slcf->limits->nelts;
 
-    for (last = &ctx->entries; *last; last = &(*last)->next) { /* void */ }
+    /* of bans that earlier passes have begun the log has been told */
+
+    for (last = &ctx->entries; *last; last = &(*last)->next) {
+        (*last)->claim.ban_began = 0;
+    }
 
     ctx->pass = last;
     open = 0;
@@ -75,6 +77,25 @@ ngx_http_slidewin_claim(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
         }
 
         entry->claim.dry_run = limits[i]->dry_run || slcf->dry_run;
+
+        if (limits[i]->special) {
+
+            if (limits[i]->changes) {
+                ctx->has_changes = 1;
+
+                if (limits[i]->charge) {
+                    ctx->has_charges = 1;
+                }
+            }
+
+            if (limits[i]->delay) {
+                ctx->has_delays = 1;
+            }
+
+            if (entry->policy->ban.time) {
+                ngx_http_slidewin_ban_claim(ctx, entry);
+            }
+        }
 
         if (ctx->pass == &ctx->entries
             || ngx_http_slidewin_claim_again(ctx, entry))
@@ -211,10 +232,12 @@ ngx_http_slidewin_claim_limit(ngx_http_request_t *r,
     ngx_int_t                    rc;
     ngx_http_slidewin_policy_t  *policy;
 
-    rc = ngx_http_slidewin_claim_applies(r, limit);
+    if (!limit->plain) {
+        rc = ngx_http_slidewin_claim_applies(r, limit);
 
-    if (rc != NGX_OK) {
-        return rc;
+        if (rc != NGX_OK) {
+            return rc;
+        }
     }
 
     policy = limit->policy;
@@ -232,8 +255,14 @@ ngx_http_slidewin_claim_limit(ngx_http_request_t *r,
     entry->claim.zone = policy->zone;
     entry->claim.name = policy->name;
 
-    if (ngx_http_slidewin_claim_rate(r, entry) != NGX_OK
-        || ngx_http_slidewin_claim_cost(r, limit, &entry->claim) != NGX_OK)
+    if (ngx_http_slidewin_claim_rate(r, entry) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    entry->claim.cost = limit->cost;
+
+    if (!limit->plain
+        && ngx_http_slidewin_claim_cost(r, limit, &entry->claim) != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -323,8 +352,6 @@ ngx_http_slidewin_claim_cost(ngx_http_request_t *r,
 {
     ngx_str_t  value;
 
-    claim->cost = limit->cost;
-
     if (limit->cost_value == NULL) {
         return NGX_OK;
     }
@@ -344,13 +371,17 @@ ngx_http_slidewin_claim_cost(ngx_http_request_t *r,
                                     &value, "it must be a whole number");
     }
 
+    if (claim->cost == 0 && limit->charge) {
+        claim->cost = 1;
+    }
+
     return NGX_OK;
 }
 
 
 /* at most a line in a period, so that a client cannot fill the log */
 
-static void
+void
 ngx_http_slidewin_claim_bad(ngx_http_request_t *r,
     ngx_http_slidewin_policy_t *policy, const char *fmt, ngx_str_t *value,
     const char *error)

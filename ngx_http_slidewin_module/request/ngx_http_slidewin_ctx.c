@@ -6,13 +6,13 @@
 #include "ngx_http_slidewin_cache.h"
 #include "ngx_http_slidewin_ctx.h"
 #include "ngx_http_slidewin_module.h"
-#include "ngx_http_slidewin_refund.h"
 
 
 static void ngx_http_slidewin_ctx_cleanup(void *data);
 
 
 void  (*ngx_http_slidewin_ctx_end)(ngx_http_slidewin_ctx_t *ctx);
+void  (*ngx_http_slidewin_ctx_abandon)(ngx_http_slidewin_ctx_t *ctx);
 
 
 ngx_str_t  ngx_http_slidewin_statuses[] = {
@@ -23,6 +23,7 @@ ngx_str_t  ngx_http_slidewin_statuses[] = {
     [NGX_HTTP_SLIDEWIN_ERROR_PASSED] = ngx_string("ERROR_PASSED"),
     [NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN] = ngx_string("REJECTED_DRY_RUN"),
     [NGX_HTTP_SLIDEWIN_REJECTED] = ngx_string("REJECTED"),
+    [NGX_HTTP_SLIDEWIN_BANNED] = ngx_string("BANNED"),
     [NGX_HTTP_SLIDEWIN_ERROR_REJECTED] = ngx_string("ERROR_REJECTED")
 };
 
@@ -123,9 +124,10 @@ ngx_http_slidewin_ctx_cancel(ngx_http_slidewin_ctx_t *ctx)
             }
         }
 
-        ngx_http_slidewin_abandon(ctx->pending, &ctx->call);
+        ngx_http_slidewin_ctx_abandon(ctx);
         ctx->pending = NULL;
         ctx->peek_pending = 0;
+        ctx->ban_pending = 0;
     }
 
     ngx_http_slidewin_ctx_dequeue(ctx);
@@ -191,7 +193,8 @@ ngx_http_slidewin_entry_refund(ngx_http_slidewin_entry_t *entry)
 {
     ngx_http_slidewin_cache_refund(entry->policy, entry->store, &entry->claim,
                                    entry->source
-                                   == NGX_HTTP_SLIDEWIN_SOURCE_LEASE);
+                                   == NGX_HTTP_SLIDEWIN_SOURCE_LEASE,
+                                   NULL, NULL);
 }
 
 

@@ -18,6 +18,7 @@
 
 typedef struct ngx_http_slidewin_entry_s  ngx_http_slidewin_entry_t;
 typedef struct ngx_http_slidewin_peek_s   ngx_http_slidewin_peek_t;
+typedef struct ngx_http_slidewin_ban_s    ngx_http_slidewin_ban_t;
 typedef struct ngx_http_slidewin_ctx_s    ngx_http_slidewin_ctx_t;
 
 
@@ -31,11 +32,15 @@ struct ngx_http_slidewin_entry_s {
     ngx_http_slidewin_limit_t     *limit;
     ngx_http_slidewin_policy_t    *policy;
     int64_t                        cost;       /* with what earlier passes
-                                                * took for the policy */
-    int64_t                        refund;     /* in the log phase */
+                                                * took for the policy; the true
+                                                * one when that is known */
+    int64_t                        change;     /* in the log phase: units to
+                                                * charge; below 0: to refund */
     int64_t                        rate;       /* the limit; 0: bad */
     ngx_str_t                      rate_text;  /* if it is from a variable */
     int64_t                        quota;      /* rate, or on_error's share */
+    int64_t                        asked_at;   /* us: the store, with ban=; 0:
+                                                * it was not */
     int64_t                        deadline;   /* of waiting, ms; 0: not
                                                 * rejected so far */
     ngx_http_slidewin_store_t     *store;      /* the policy's, or fallback */
@@ -44,10 +49,15 @@ struct ngx_http_slidewin_entry_s {
     unsigned                       decided:1;
     unsigned                       delayed:1;
     unsigned                       peeked:1;   /* or not to be peeked at */
+    unsigned                       only_peeked:1; /* no take has rejected it */
     unsigned                       superseded:1; /* by another entry of the
                                                   * policy */
-    unsigned                       status_ignored:1; /* the final one: neither
-                                                * refunds nor resets */
+    unsigned                       status_ignored:1; /* the final one: nothing
+                                                * changes by it */
+    unsigned                       charge_read:1;
+    unsigned                       charged:1;  /* cost is the true one */
+    unsigned                       settles:1;  /* for its policy and client */
+    unsigned                       settles_charge:1; /* to a true cost */
 };
 
 
@@ -68,6 +78,7 @@ struct ngx_http_slidewin_ctx_s {
     ngx_http_slidewin_call_t       call;
     ngx_http_slidewin_store_t     *pending;    /* of a pending call, or NULL */
     ngx_http_slidewin_peek_t      *peek;       /* NULL: none so far */
+    ngx_http_slidewin_ban_t       *ban;        /* NULL: none so far */
     ngx_http_slidewin_waiter_t    *waiter;     /* NULL: in no queue */
     ngx_http_slidewin_entry_t     *decider;
     ngx_http_slidewin_status_e     status;
@@ -80,14 +91,22 @@ struct ngx_http_slidewin_ctx_s {
     unsigned                       deciding:1;
     unsigned                       delay_logged:1;
     unsigned                       peek_pending:1;
+    unsigned                       ban_pending:1;
+    unsigned                       has_delays:1; /* some limit has */
+    unsigned                       has_changes:1; /* count=, reset= or */
+    unsigned                       has_charges:1; /* charge= */
+    unsigned                       has_bans:1; /* some policy has */
+    unsigned                       ban_deferred:1; /* until it is rejected
+                                                    * for good */
     unsigned                       rejected:1; /* by an entry of this pass */
     unsigned                       no_wait:1;  /* delay= applies no more */
     unsigned                       recorded:1; /* in the statistics */
 };
 
 
-/* a hook: a request ends that is not recorded yet */
+/* hooks: a request ends that is not recorded yet; it leaves a pending call */
 extern void  (*ngx_http_slidewin_ctx_end)(ngx_http_slidewin_ctx_t *ctx);
+extern void  (*ngx_http_slidewin_ctx_abandon)(ngx_http_slidewin_ctx_t *ctx);
 
 
 /* the same after an internal redirect, which has cleared r->ctx */
@@ -119,6 +138,15 @@ sw_verdict_t *ngx_http_slidewin_entry_verdict(
 
 /* of an entry whose claim was counted */
 void ngx_http_slidewin_entry_refund(ngx_http_slidewin_entry_t *entry);
+
+/* by a policy or by a ban, not because a store did not answer */
+
+static ngx_inline ngx_uint_t
+ngx_http_slidewin_ctx_must_wait(ngx_http_slidewin_ctx_t *ctx)
+{
+    return ctx->rejected && ctx->status != NGX_HTTP_SLIDEWIN_ERROR_REJECTED;
+}
+
 
 /* of a rejection, in s; SW_NEVER: none */
 int64_t ngx_http_slidewin_retry_after(ngx_http_slidewin_ctx_t *ctx);

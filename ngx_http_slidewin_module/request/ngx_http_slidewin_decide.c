@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "ngx_http_slidewin_ban.h"
 #include "ngx_http_slidewin_cache.h"
 #include "ngx_http_slidewin_decide.h"
 #include "ngx_http_slidewin_delay.h"
@@ -47,6 +48,7 @@ ngx_http_slidewin_decide_begin(ngx_http_slidewin_ctx_t *ctx)
 
         entry->decided = 0;
         entry->peeked = 0;
+        entry->only_peeked = 0;
         entry->store = entry->policy->store;
         entry->source = NGX_HTTP_SLIDEWIN_SOURCE_NONE;
         entry->quota = entry->rate;
@@ -128,6 +130,13 @@ ngx_http_slidewin_decide_early(ngx_http_slidewin_ctx_t *ctx)
 
         entry->claim.rule.limit = entry->quota;
 
+        /* a banned client does not queue, whatever it waits for */
+
+        if (entry->claim.ban && ngx_http_slidewin_ban_known(ctx, entry)) {
+            ngx_http_slidewin_entry_decided(ctx, entry);
+            continue;
+        }
+
         if (ngx_http_slidewin_decide_queued(ctx, entry)) {
             ngx_http_slidewin_entry_decided(ctx, entry);
             continue;
@@ -136,6 +145,7 @@ ngx_http_slidewin_decide_early(ngx_http_slidewin_ctx_t *ctx)
         /* a queued request asks the store: it waits for its rejection to end */
 
         if (entry->policy->deny_cache && ctx->waiter == NULL
+            && entry->claim.ban == NULL
             && ngx_http_slidewin_cache_denies(entry->policy, entry->store,
                                               &entry->claim))
         {
@@ -297,6 +307,10 @@ ngx_http_slidewin_decide_result(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
             continue;
         }
 
+        if (entry->claim.ban) {
+            entry->asked_at = ctx->call.asked_at;
+        }
+
         ngx_http_slidewin_entry_decided(ctx, entry);
 
         if (!entry->store->local) {
@@ -333,6 +347,10 @@ ngx_http_slidewin_decide_lease_rescue(ngx_http_slidewin_ctx_t *ctx)
 
         if (entry->claim.verdict.admitted || entry->claim.dry_run) {
             continue;
+        }
+
+        if (entry->claim.ban && entry->claim.banned) {
+            return 0;
         }
 
         if (!ngx_http_slidewin_cache_take_lease_after_reject(entry->policy,

@@ -151,15 +151,9 @@ ngx_http_slidewin_delay_longest(ngx_http_slidewin_ctx_t *ctx, int64_t *now,
             continue;
         }
 
-        /* without delay= the wait matters only if there are queues */
-
-        if (entry->limit->delay == 0 && ngx_http_slidewin_delayed == 0) {
-            return NULL;
-        }
-
         verdict = ngx_http_slidewin_entry_verdict(entry);
 
-        if (verdict->retry == SW_NEVER) {
+        if (verdict->retry == SW_NEVER || entry->claim.banned) {
             return NULL;
         }
 

@@ -282,5 +282,5 @@ ngx_http_slidewin_delay_refund_prefetch(ngx_http_slidewin_store_t *store,
     rest.prefetch = 0;
 
     ngx_http_slidewin_deny_cache_invalidate(&rest);
-    ngx_http_slidewin_refund(store, &rest);
+    ngx_http_slidewin_refund(store, &rest, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "ngx_http_slidewin_ban.h"
 #include "ngx_http_slidewin_claim.h"
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_ctx.h"
@@ -124,10 +125,22 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
         }
 
         if (ctx->no_wait) {
+
+            if (ctx->ban_deferred
+                && ngx_http_slidewin_ban_begin(ctx) == NGX_AGAIN)
+            {
+                ctx->started = ctx->call.asked_at;
+                return ngx_http_slidewin_suspend(r, ctx);
+            }
+
             break;
         }
 
-        if (ngx_http_slidewin_delay_request(r, ctx, slcf) == NGX_OK) {
+        /* without delay= the wait matters only if there are queues */
+
+        if ((ctx->has_delays || ngx_http_slidewin_delayed)
+            && ngx_http_slidewin_delay_request(r, ctx, slcf) == NGX_OK)
+        {
             return ngx_http_slidewin_suspend(r, ctx);
         }
 
@@ -135,6 +148,15 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
 
         ctx->no_wait = 1;
         ngx_http_slidewin_ctx_dequeue(ctx);
+    }
+
+    /* of dry runs, which reject no request */
+
+    if (ctx->ban_deferred && !ctx->rejected
+        && ngx_http_slidewin_ban_begin(ctx) == NGX_AGAIN)
+    {
+        ctx->started = ctx->call.asked_at;
+        return ngx_http_slidewin_suspend(r, ctx);
     }
 
     ctx->deciding = 0;
@@ -191,11 +213,14 @@ ngx_http_slidewin_resume(ngx_http_slidewin_call_t *call, ngx_int_t rc)
 
     ctx->pending = NULL;
 
-    if (ctx->peek_pending) {
+    if (!ctx->peek_pending && !ctx->ban_pending) {
+        ngx_http_slidewin_decide_result(ctx, rc);
+
+    } else if (ctx->peek_pending) {
         ngx_http_slidewin_peek_done(ctx, rc);
 
     } else {
-        ngx_http_slidewin_decide_result(ctx, rc);
+        ngx_http_slidewin_ban_done(ctx, rc);
     }
 
     ngx_http_slidewin_run_phases(ctx);

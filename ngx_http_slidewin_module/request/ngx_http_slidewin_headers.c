@@ -107,7 +107,7 @@ ngx_http_slidewin_header_fields(ngx_http_request_t *r,
         return NGX_ERROR;
     }
 
-    if (ctx->status == NGX_HTTP_SLIDEWIN_REJECTED) {
+    if (ngx_http_slidewin_ctx_must_wait(ctx)) {
         retry = ngx_http_slidewin_retry_after(ctx);
 
         if (retry == SW_NEVER) {
@@ -253,7 +253,7 @@ ngx_http_slidewin_header_legacy(ngx_http_request_t *r,
 
     verdict = ngx_http_slidewin_entry_verdict(decider);
 
-    reset = (ctx->status == NGX_HTTP_SLIDEWIN_REJECTED)
+    reset = ngx_http_slidewin_ctx_must_wait(ctx)
                 ? ngx_http_slidewin_retry_after(ctx) : SW_NEVER;
 
     /* the whole limit may be back already: then no more comes */

@@ -4,19 +4,34 @@
 #include <ngx_http.h>
 
 #include "ngx_http_slidewin_cache.h"
+#include "ngx_http_slidewin_claim.h"
 #include "ngx_http_slidewin_ctx.h"
 #include "ngx_http_slidewin_delay_queue.h"
 #include "ngx_http_slidewin_module.h"
 #include "ngx_http_slidewin_refund.h"
 #include "ngx_http_slidewin_request.h"
+#include "sw_parse.h"
+
+
+/* behind the entries whose passes were admitted */
+
+#define ngx_http_slidewin_log_end(ctx)                                        \
+    ((ctx)->rejected ? *(ctx)->pass : NULL)
 
 
 static ngx_uint_t ngx_http_slidewin_log_status(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
-static void ngx_http_slidewin_log_refunds(ngx_http_slidewin_ctx_t *ctx,
+static void ngx_http_slidewin_log_read_charges(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx, ngx_uint_t status);
+static void ngx_http_slidewin_log_changes(ngx_http_slidewin_ctx_t *ctx,
     ngx_uint_t status);
-static int64_t ngx_http_slidewin_log_refund_of(ngx_http_slidewin_ctx_t *ctx,
+static void ngx_http_slidewin_log_change(ngx_http_slidewin_entry_t *entry);
+static void ngx_http_slidewin_log_settled(void *data, ngx_int_t rc,
+    ngx_uint_t n);
+static int64_t ngx_http_slidewin_log_change_of(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry, ngx_uint_t status);
+static ngx_uint_t ngx_http_slidewin_log_counts(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_limit_t *limit, ngx_uint_t status);
 static void ngx_http_slidewin_log_resets(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx, ngx_uint_t status);
 static void ngx_http_slidewin_log_reset(ngx_http_request_t *r,
@@ -26,7 +41,7 @@ static void ngx_http_slidewin_log_reset(ngx_http_request_t *r,
 /*
  * A rejected request is not counted by the pass that rejects it.  Its status is
  * the module's own and says nothing of what earlier passes have served: that
- * stays counted.
+ * stays counted, and is settled to its true cost.
  */
 
 ngx_int_t
@@ -41,7 +56,9 @@ ngx_http_slidewin_log_handler(ngx_http_request_t *r)
 
     ctx = ngx_http_slidewin_ctx_find(r);
 
-    if (ctx == NULL || ctx->rejected) {
+    if (ctx == NULL || !ctx->has_changes
+        || (ctx->rejected && *ctx->pass == ctx->entries))
+    {
         return NGX_OK;
     }
 
@@ -50,10 +67,35 @@ ngx_http_slidewin_log_handler(ngx_http_request_t *r)
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
                    "slidewin log: status:%ui", status);
 
-    ngx_http_slidewin_log_refunds(ctx, status);
-    ngx_http_slidewin_log_resets(r, ctx, status);
+    if (ctx->has_charges) {
+        ngx_http_slidewin_log_read_charges(r, ctx, status);
+    }
+
+    ngx_http_slidewin_log_changes(ctx, status);
+
+    if (!ctx->rejected) {
+        ngx_http_slidewin_log_resets(r, ctx, status);
+    }
 
     return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_slidewin_post_action_handler(ngx_http_request_t *r)
+{
+    ngx_http_slidewin_ctx_t  *ctx;
+
+    if (r->post_action) {
+        ctx = ngx_http_slidewin_ctx_find(r);
+
+        if (ctx && ctx->has_charges) {
+            ngx_http_slidewin_log_read_charges(r, ctx,
+                                         ngx_http_slidewin_log_status(r, ctx));
+        }
+    }
+
+    return NGX_DECLINED;
 }
 
 
@@ -75,51 +117,160 @@ ngx_http_slidewin_log_status(ngx_http_request_t *r,
 }
 
 
+/*
+ * The true cost takes the place of the estimate.  Without one, or if it is bad,
+ * the estimate stands.
+ */
+
 static void
-ngx_http_slidewin_log_refunds(ngx_http_slidewin_ctx_t *ctx,
-    ngx_uint_t status)
+ngx_http_slidewin_log_read_charges(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx, ngx_uint_t status)
 {
-    ngx_http_slidewin_entry_t  *entry;
+    int64_t                     cost;
+    ngx_str_t                   value;
+    ngx_http_slidewin_limit_t  *limit;
+    ngx_http_slidewin_entry_t  *entry, *end;
 
-    for (entry = ctx->entries; entry; entry = entry->next) {
-        entry->refund = ngx_http_slidewin_log_refund_of(ctx, entry, status);
-    }
+    end = ngx_http_slidewin_log_end(ctx);
 
-    for (entry = ctx->entries; entry; entry = entry->next) {
-        if (entry->refund) {
-            entry->claim.cost = entry->refund;
+    for (entry = ctx->entries; entry != end; entry = entry->next) {
 
-            ngx_http_slidewin_entry_refund(entry);
-            ngx_http_slidewin_delay_wake(entry->policy, &entry->claim.key);
+        limit = entry->limit;
+
+        if (limit->charge == NULL || entry->charge_read || !entry->decided
+            || entry->status_ignored
+            || !ngx_http_slidewin_log_counts(ctx, limit, status))
+        {
+            continue;
+        }
+
+        entry->charge_read = 1;
+
+        if (ngx_http_complex_value(r, limit->charge, &value) != NGX_OK) {
+            continue;
+        }
+
+        if (sw_parse_charge((char *) value.data, value.len, &cost) != SW_OK) {
+            ngx_http_slidewin_claim_bad(r, entry->policy,
+                                        "invalid charge \"%V\" for slidewin "
+                                        "zone \"%V\", %s%*s", &value,
+                                        "it must be a number, the estimate "
+                                        "stays counted");
+            continue;
+        }
+
+        if (cost != SW_COST_NONE) {
+            entry->cost = cost;
+            entry->charged = 1;
         }
     }
 }
 
 
+/* all changes are known before the first one is made */
+
+static void
+ngx_http_slidewin_log_changes(ngx_http_slidewin_ctx_t *ctx,
+    ngx_uint_t status)
+{
+    ngx_http_slidewin_entry_t  *entry, *end;
+
+    end = ngx_http_slidewin_log_end(ctx);
+
+    for (entry = ctx->entries; entry != end; entry = entry->next) {
+        entry->change = ngx_http_slidewin_log_change_of(ctx, entry, status);
+    }
+
+    for (entry = ctx->entries; entry != end; entry = entry->next) {
+        if (entry->change || entry->settles) {
+            ngx_http_slidewin_log_change(entry);
+        }
+    }
+}
+
+
+static void
+ngx_http_slidewin_log_change(ngx_http_slidewin_entry_t *entry)
+{
+    ngx_http_slidewin_detached_pt  done;
+
+    done = (entry->settles && entry->settles_charge)
+               ? ngx_http_slidewin_log_settled : NULL;
+
+    if (entry->settles && !entry->settles_charge) {
+        ngx_http_slidewin_log_settled(entry->policy->counters, NGX_DECLINED,
+                                      1);
+    }
+
+    if (entry->change < 0) {
+        entry->claim.cost = -entry->change;
+
+        ngx_http_slidewin_cache_refund(entry->policy, entry->store,
+                                       &entry->claim,
+                                       entry->source
+                                       == NGX_HTTP_SLIDEWIN_SOURCE_LEASE,
+                                       done, entry->policy->counters);
+        ngx_http_slidewin_delay_wake(entry->policy, &entry->claim.key);
+
+    } else if (entry->change > 0) {
+        entry->claim.cost = entry->change;
+
+        ngx_http_slidewin_cache_charge(entry->policy, entry->store,
+                                       &entry->claim, done,
+                                       entry->policy->counters);
+
+    } else {
+        ngx_http_slidewin_detached_result(done, entry->policy->counters,
+                                          NGX_OK, 1);
+    }
+}
+
+
+/* anything but NGX_OK: the estimate stands */
+
+static void
+ngx_http_slidewin_log_settled(void *data, ngx_int_t rc, ngx_uint_t n)
+{
+    ngx_http_slidewin_zone_counters_t  *counters;
+
+    counters = data;
+
+    ngx_http_slidewin_stats_count(rc == NGX_OK ? &counters->charges_settled
+                                               : &counters->charges_estimated,
+                                  (ngx_atomic_int_t) n);
+}
+
+
 /*
- * Units to refund of an entry.  If the policy has met the request in several
- * passes, the greatest cost of the limits that count this status stays counted,
- * in the order in which it was taken.
+ * Units to charge for an entry, or, below 0, to refund.  If the policy has met
+ * the request in several passes, the greatest cost of the limits that count
+ * this status stays counted, in the order in which it was taken.  The last
+ * entry that took anything is charged for what was not taken.
  */
 
 static int64_t
-ngx_http_slidewin_log_refund_of(ngx_http_slidewin_ctx_t *ctx,
+ngx_http_slidewin_log_change_of(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry, ngx_uint_t status)
 {
-    int64_t                     cost, taken;
-    ngx_uint_t                  same, before;
+    int64_t                     cost, charge, taken;
+    ngx_uint_t                  same, before, last, read;
     ngx_http_slidewin_limit_t  *limit;
-    ngx_http_slidewin_entry_t  *other;
+    ngx_http_slidewin_entry_t  *other, *end;
 
     if (!entry->claim.counted || entry->status_ignored) {
         return 0;
     }
 
+    end = ngx_http_slidewin_log_end(ctx);
+
     cost = 0;
+    charge = SW_COST_NONE;
     taken = 0;
     before = 1;
+    last = 1;
+    read = 0;
 
-    for (other = ctx->entries; other; other = other->next) {
+    for (other = ctx->entries; other != end; other = other->next) {
 
         if (other == entry) {
             before = 0;
@@ -132,11 +283,14 @@ ngx_http_slidewin_log_refund_of(ngx_http_slidewin_ctx_t *ctx,
         }
 
         limit = other->limit;
-        same = ngx_http_slidewin_same_client(other, entry);
+        same = (other == entry)
+               || ngx_http_slidewin_same_client(other, entry);
 
         /* a reset clears all units of the client, also these */
 
-        if (same && limit->reset && sw_statuses_have(limit->reset, status)) {
+        if (same && !ctx->rejected && limit->reset
+            && sw_statuses_have(limit->reset, status))
+        {
             return 0;
         }
 
@@ -144,18 +298,54 @@ ngx_http_slidewin_log_refund_of(ngx_http_slidewin_ctx_t *ctx,
             continue;
         }
 
-        if (before && other->claim.counted) {
-            taken += other->claim.cost;
+        if (other->claim.counted && other != entry) {
+
+            if (before) {
+                taken += other->claim.cost;
+
+            } else {
+                last = 0;
+            }
         }
 
-        if (limit->count == NULL || sw_statuses_have(limit->count, status)) {
+        if (!ngx_http_slidewin_log_counts(ctx, limit, status)) {
+            continue;
+        }
+
+        if (other->charge_read) {
+            read = 1;
+        }
+
+        if (other->charged) {
+            charge = ngx_max(charge, other->cost);
+
+        } else {
             cost = ngx_max(cost, other->cost);
         }
     }
 
+    if (last && read) {
+        entry->settles = 1;
+        entry->settles_charge = (charge != SW_COST_NONE);
+    }
+
+    if (last && charge > cost) {
+        return ngx_max(charge - taken, 0) - entry->claim.cost;
+    }
+
+    cost = ngx_max(cost, charge);
     cost = ngx_max(cost - taken, 0);
 
-    return ngx_max(entry->claim.cost - cost, 0);
+    return ngx_min(cost - entry->claim.cost, 0);
+}
+
+
+static ngx_uint_t
+ngx_http_slidewin_log_counts(ngx_http_slidewin_ctx_t *ctx,
+    ngx_http_slidewin_limit_t *limit, ngx_uint_t status)
+{
+    return ctx->rejected || limit->count == NULL
+           || sw_statuses_have(limit->count, status);
 }
 
 
@@ -187,6 +377,10 @@ ngx_http_slidewin_log_reset(ngx_http_request_t *r,
     smcf = ngx_http_get_module_main_conf(r, ngx_http_slidewin_module);
 
     ngx_http_slidewin_reset_key(&smcf->local, &entry->claim);
+
+    if (entry->policy->bans) {
+        ngx_http_slidewin_bans_remove(entry->policy->bans, &entry->claim.key);
+    }
 
     if (!entry->policy->store->local) {
         ngx_http_slidewin_cache_purge(entry->policy, &entry->claim);

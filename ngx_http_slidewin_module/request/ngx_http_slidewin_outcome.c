@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "ngx_http_slidewin_ban.h"
 #include "ngx_http_slidewin_outcome.h"
 #include "ngx_http_slidewin_report.h"
 
@@ -10,6 +11,18 @@
 static void ngx_http_slidewin_outcome_supersede(ngx_http_slidewin_ctx_t *ctx);
 static void ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx);
+static void ngx_http_slidewin_outcome_log_ban(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx, ngx_http_slidewin_entry_t *entry,
+    ngx_http_slidewin_status_e status);
+
+
+#define ngx_http_slidewin_outcome_debug(r, ctx)                               \
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, (r)->connection->log, 0,               \
+                   "slidewin outcome: %V zone:%*s",                           \
+                   &ngx_http_slidewin_statuses[(ctx)->status],                \
+                   (ctx)->decider ? (ctx)->decider->policy->name.len : 0,     \
+                   (ctx)->decider ? (ctx)->decider->policy->name.data         \
+                                  : (u_char *) "")
 
 
 ngx_int_t
@@ -50,6 +63,17 @@ ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
         }
     }
 
+    /* most requests are admitted, and there is nothing to tell */
+
+    if (ctx->status <= NGX_HTTP_SLIDEWIN_DELAYED && dry_run_admits
+        && !ctx->has_bans)
+    {
+        ngx_http_slidewin_ctx_dequeue(ctx);
+        ngx_http_slidewin_outcome_debug(r, ctx);
+
+        return NGX_DECLINED;
+    }
+
     /*
      * A rejected request is not counted by the pass that rejects it.  A request
      * that a dry run would reject is not counted by dry runs.
@@ -61,6 +85,10 @@ ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
 
     ngx_http_slidewin_ctx_dequeue(ctx);
 
+    if (ctx->has_bans) {
+        ngx_http_slidewin_ban_outcome(ctx);
+    }
+
     if (ctx->rejected && slcf->retry_jitter) {
         ctx->jitter = (uint32_t) (ngx_random() % (slcf->retry_jitter + 1));
     }
@@ -71,12 +99,7 @@ ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
         ngx_http_slidewin_outcome_log(r, ctx);
     }
 
-    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
-                   "slidewin outcome: %V zone:%*s",
-                   &ngx_http_slidewin_statuses[ctx->status],
-                   ctx->decider ? ctx->decider->policy->name.len : 0,
-                   ctx->decider ? ctx->decider->policy->name.data
-                                : (u_char *) "");
+    ngx_http_slidewin_outcome_debug(r, ctx);
 
     /* never NGX_OK: "satisfy any" would take it for a password */
 
@@ -97,8 +120,8 @@ ngx_http_slidewin_outcome(ngx_http_request_t *r, ngx_http_slidewin_ctx_t *ctx,
 
 
 /*
- * The graver outcome; of two rejections the longer, since both must end; of
- * two admissions the one with less remaining.
+ * The graver outcome; of two rejections, by a ban or not, the longer, since
+ * both must end; of two admissions the one with less remaining.
  */
 
 ngx_uint_t
@@ -110,6 +133,14 @@ ngx_http_slidewin_outcome_precedes(ngx_http_slidewin_entry_t *one,
 
     s1 = ngx_http_slidewin_entry_status(one);
     s2 = ngx_http_slidewin_entry_status(two);
+
+    if (s1 == NGX_HTTP_SLIDEWIN_BANNED) {
+        s1 = NGX_HTTP_SLIDEWIN_REJECTED;
+    }
+
+    if (s2 == NGX_HTTP_SLIDEWIN_BANNED) {
+        s2 = NGX_HTTP_SLIDEWIN_REJECTED;
+    }
 
     if (s1 != s2) {
         return s1 > s2;
@@ -167,10 +198,27 @@ ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
     sw_verdict_t               *verdict;
     ngx_http_slidewin_entry_t  *entry;
 
+    /* an operator is told of each ban, whichever policy decides */
+
+    for (entry = ctx->has_bans ? *ctx->pass : NULL;
+         entry;
+         entry = entry->next)
+    {
+        if (entry->claim.ban_began && entry != ctx->decider) {
+            ngx_http_slidewin_outcome_log_ban(r, ctx, entry,
+                                    ngx_http_slidewin_entry_status(entry));
+        }
+    }
+
     entry = ctx->decider;
 
     if (!ngx_http_slidewin_entry_has_verdict(entry)) {
         ngx_http_slidewin_report(r, entry, ctx->status, "");
+        return;
+    }
+
+    if (entry->claim.banned) {
+        ngx_http_slidewin_outcome_log_ban(r, ctx, entry, ctx->status);
         return;
     }
 
@@ -186,4 +234,34 @@ ngx_http_slidewin_outcome_log(ngx_http_request_t *r,
 
     ngx_http_slidewin_report(r, entry, ctx->status, ", retry after: %Ls",
                              ngx_http_slidewin_retry_after(ctx));
+}
+
+
+static void
+ngx_http_slidewin_outcome_log_ban(ngx_http_request_t *r,
+    ngx_http_slidewin_ctx_t *ctx, ngx_http_slidewin_entry_t *entry,
+    ngx_http_slidewin_status_e status)
+{
+    int64_t  banned, retry;
+
+    banned = ngx_http_slidewin_seconds(entry->claim.banned);
+
+    if (entry->claim.ban_began) {
+        ngx_http_slidewin_report(r, entry, status,
+                                 entry->claim.dry_run
+                                     ? ", would be banned for %Ls"
+                                     : ", banned for %Ls",
+                                 banned);
+        return;
+    }
+
+    /* a cost above the limit can never pass, but the ban ends */
+
+    retry = ngx_http_slidewin_retry_after(ctx);
+
+    ngx_http_slidewin_report(r, entry, status,
+                             entry->claim.dry_run
+                                 ? ", would be banned, retry after: %Ls"
+                                 : ", banned, retry after: %Ls",
+                             retry == SW_NEVER ? banned : retry);
 }

@@ -44,8 +44,14 @@ ngx_http_slidewin_entry_status(ngx_http_slidewin_entry_t *entry)
                               : NGX_HTTP_SLIDEWIN_PASSED;
     }
 
-    return entry->claim.dry_run ? NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN
-                                : NGX_HTTP_SLIDEWIN_REJECTED;
+    if (entry->claim.dry_run) {
+        return NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN;
+    }
+
+    /* the rejection that begins a ban is not one by the ban */
+
+    return (entry->claim.banned && !entry->claim.ban_began)
+               ? NGX_HTTP_SLIDEWIN_BANNED : NGX_HTTP_SLIDEWIN_REJECTED;
 }
 
 

@@ -176,6 +176,7 @@ ngx_http_slidewin_peek_collect(ngx_http_slidewin_ctx_t *ctx)
         item->entry = entry;
         item->claim = entry->claim;
         item->claim.refund_if_left = 0;
+        item->claim.begins_ban = 0;
         item->claim.cost = entry->cost;
 
         entry->peeked = 1;
@@ -211,7 +212,11 @@ ngx_http_slidewin_peek_applies(ngx_http_slidewin_ctx_t *ctx,
 {
     ngx_http_slidewin_entry_t  *other;
 
-    if (entry->peeked || entry->claim.dry_run || entry->cost == 0) {
+    /* a cost of 0 waits for nothing but the end of a ban */
+
+    if (entry->peeked || entry->claim.dry_run
+        || (entry->cost == 0 && entry->claim.ban == NULL))
+    {
         return 0;
     }
 
@@ -308,14 +313,26 @@ ngx_http_slidewin_peek_verdict(ngx_http_slidewin_ctx_t *ctx,
         return;
     }
 
+    if (!entry->decided || entry->claim.verdict.admitted) {
+        entry->only_peeked = 1;
+    }
+
     entry->claim.verdict = item->claim.verdict;
+
+    /* a ban that this request has begun stays that */
+
+    if (!entry->claim.ban_began) {
+        entry->claim.banned = item->claim.banned;
+    }
 
     if (!entry->decided) {
         entry->decided = 1;
         ctx->undecided--;
     }
 
-    if (entry->source != NGX_HTTP_SLIDEWIN_SOURCE_FALLBACK) {
+    if (entry->source != NGX_HTTP_SLIDEWIN_SOURCE_FALLBACK
+        && !entry->claim.ban_began)
+    {
         entry->source = source;
     }
 }

@@ -65,7 +65,7 @@ ngx_http_slidewin_record_entry(ngx_http_slidewin_ctx_t *ctx,
     if (n % NGX_HTTP_SLIDEWIN_SHARED_KEY_EVERY == 0) {
         ngx_http_slidewin_record_sample(ctx, entry, status);
 
-    } else if (status == NGX_HTTP_SLIDEWIN_REJECTED) {
+    } else if (ngx_http_slidewin_status_is_rejection(status)) {
         ngx_http_slidewin_record_rejected(entry);
     }
 }
@@ -173,7 +173,7 @@ ngx_http_slidewin_record_sample(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_shared_key_sample(ctx->request, entry->policy,
                                         &entry->claim.key);
 
-    if (status == NGX_HTTP_SLIDEWIN_REJECTED) {
+    if (ngx_http_slidewin_status_is_rejection(status)) {
         ngx_http_slidewin_record_rejected(entry);
     }
 }

@@ -64,6 +64,18 @@ typedef struct {
 } ngx_http_slidewin_report_t;
 
 
+/* no more than the next lines need of a request */
+
+struct ngx_http_slidewin_report_left_s {
+    ngx_log_t                   *log;      /* of the location */
+    ngx_uint_t                   level;    /* of a rejection */
+    ngx_uint_t                   log_key;
+    ngx_atomic_uint_t            connection;
+    size_t                       client_len;
+    u_char                       client[NGX_SOCKADDR_STRLEN];
+};
+
+
 static void ngx_http_slidewin_report_watch(void);
 static ngx_http_slidewin_report_t *ngx_http_slidewin_report_find(
     ngx_http_slidewin_entry_t *entry, ngx_http_slidewin_status_e status);
@@ -71,8 +83,8 @@ static ngx_uint_t ngx_http_slidewin_report_older(
     ngx_http_slidewin_report_t *report, ngx_msec_t age);
 static void ngx_http_slidewin_report_skip(ngx_http_slidewin_report_t *report,
     ngx_http_request_t *r, ngx_http_slidewin_excess_t *excess);
-static void ngx_http_slidewin_report_excess(ngx_http_slidewin_entry_t *entry,
-    ngx_http_slidewin_excess_t *excess);
+static void ngx_http_slidewin_report_excess(ngx_http_slidewin_claim_t *claim,
+    int64_t cost, ngx_http_slidewin_excess_t *excess);
 static u_char *ngx_http_slidewin_report_line(u_char *p, u_char *last,
     ngx_str_t *zone, ngx_http_slidewin_status_e status,
     ngx_http_slidewin_excess_t *excess);
@@ -97,7 +109,8 @@ static ngx_uint_t ngx_http_slidewin_report_log_all(ngx_msec_t age);
 static const char  *ngx_http_slidewin_report_words[] = {
     [NGX_HTTP_SLIDEWIN_DELAYED] = "delaying request",
     [NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN] = "dry run: would limit request",
-    [NGX_HTTP_SLIDEWIN_REJECTED] = "limiting requests"
+    [NGX_HTTP_SLIDEWIN_REJECTED] = "limiting requests",
+    [NGX_HTTP_SLIDEWIN_BANNED] = "limiting requests"
 };
 
 
@@ -152,7 +165,11 @@ ngx_http_slidewin_report(ngx_http_request_t *r,
     log = r->connection->log;
     level = ngx_http_slidewin_report_level(slcf, status);
 
-    ngx_http_slidewin_report_excess(entry, &excess);
+    ngx_memzero(&excess, sizeof(ngx_http_slidewin_excess_t));
+
+    if (ngx_http_slidewin_entry_has_verdict(entry)) {
+        ngx_http_slidewin_report_excess(&entry->claim, entry->cost, &excess);
+    }
 
     report = ngx_http_slidewin_report_find(entry, status);
 
@@ -161,7 +178,9 @@ ngx_http_slidewin_report(ngx_http_request_t *r,
               || ngx_http_slidewin_report_older(report,
                                             NGX_HTTP_SLIDEWIN_REPORT_PERIOD));
 
-    if (!due) {
+    /* a ban that begins is always told */
+
+    if (!due && !entry->claim.ban_began) {
         if (report != ngx_http_slidewin_report_others) {
             ngx_http_slidewin_report_skip(report, r, &excess);
 
@@ -252,32 +271,28 @@ ngx_http_slidewin_report_skip(ngx_http_slidewin_report_t *report,
  */
 
 static void
-ngx_http_slidewin_report_excess(ngx_http_slidewin_entry_t *entry,
+ngx_http_slidewin_report_excess(ngx_http_slidewin_claim_t *claim, int64_t cost,
     ngx_http_slidewin_excess_t *excess)
 {
-    int64_t        level, cost;
+    int64_t        level;
     sw_verdict_t  *verdict;
 
-    excess->units = 0;
-    excess->thousandths = 0;
+    verdict = &claim->verdict;
 
-    if (!ngx_http_slidewin_entry_has_verdict(entry)) {
-        return;
-    }
-
-    verdict = ngx_http_slidewin_entry_verdict(entry);
+    sw_verdict_complete(verdict, &claim->rule);
 
     /* a peek is about the whole cost, not about the rest of it */
 
-    cost = (verdict->remaining < entry->claim.cost) ? entry->claim.cost
-                                                    : entry->cost;
+    if (verdict->remaining < claim->cost) {
+        cost = claim->cost;
+    }
 
     /* units and thousandths apart: together they may be above 63 bits */
 
     level = ngx_max(verdict->level, 0);
 
     excess->units = ngx_min(level / verdict->scale, SW_PRODUCT_MAX)
-                    + cost - entry->claim.rule.limit;
+                    + cost - claim->rule.limit;
     excess->thousandths = level % verdict->scale * 1000 / verdict->scale;
 
     if (excess->units < 0
@@ -501,6 +516,91 @@ ngx_http_slidewin_report_log(ngx_http_request_t *r, ngx_uint_t level,
     ngx_http_slidewin_report_details = NULL;
     r->log_handler = ngx_http_slidewin_report_next_handler;
     log->action = action;
+}
+
+
+ngx_http_slidewin_report_left_t *
+ngx_http_slidewin_report_leave(ngx_http_request_t *r)
+{
+    ngx_connection_t                 *c;
+    ngx_http_core_loc_conf_t         *clcf;
+    ngx_http_slidewin_loc_conf_t     *slcf;
+    ngx_http_slidewin_report_left_t  *left;
+
+    c = r->connection;
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+    slcf = ngx_http_get_module_loc_conf(r, ngx_http_slidewin_module);
+
+    left = ngx_alloc(sizeof(ngx_http_slidewin_report_left_t), c->log);
+    if (left == NULL) {
+        return NULL;
+    }
+
+    left->log = clcf->error_log;
+    left->level = slcf->log_level;
+    left->log_key = slcf->log_key;
+    left->connection = c->log->connection;
+    left->client_len = ngx_min(c->addr_text.len, NGX_SOCKADDR_STRLEN);
+    ngx_memcpy(left->client, c->addr_text.data, left->client_len);
+
+    return left;
+}
+
+
+/* a call that only begins a ban has no cost that could be told */
+
+void
+ngx_http_slidewin_report_left(ngx_http_slidewin_report_left_t *left,
+    ngx_http_slidewin_policy_t *policy, ngx_http_slidewin_claim_t *claim)
+{
+    u_char                      *p, *last;
+    ngx_log_t                    log;
+    ngx_uint_t                   level;
+    ngx_http_slidewin_excess_t   excess;
+    ngx_http_slidewin_status_e   status;
+    u_char                       text[NGX_HTTP_SLIDEWIN_REPORT_TEXT
+                                      + NGX_HTTP_SLIDEWIN_REPORT_KEY_TEXT];
+
+    status = claim->dry_run ? NGX_HTTP_SLIDEWIN_REJECTED_DRY_RUN
+                            : NGX_HTTP_SLIDEWIN_REJECTED;
+
+    level = left->level + (status < NGX_HTTP_SLIDEWIN_REJECTED);
+
+    if (left->level == NGX_HTTP_SLIDEWIN_LOG_OFF
+        || left->log->log_level < level)
+    {
+        return;
+    }
+
+    if (claim->cost == SW_BAN_COST) {
+        claim->cost = 1;
+    }
+
+    ngx_http_slidewin_report_excess(claim, claim->cost, &excess);
+
+    last = text + NGX_HTTP_SLIDEWIN_REPORT_TEXT;
+    p = ngx_http_slidewin_report_line(text, last, &policy->name, status,
+                                      &excess);
+
+    p = ngx_slprintf(p, last, ", client: %*s, which has left",
+                     left->client_len, left->client);
+
+    if (policy->rate == NULL) {
+        p = ngx_slprintf(p, last, ", rate: %V", &policy->rate_text);
+    }
+
+    p = ngx_slprintf(p, last, ", %s for %Ls",
+                     claim->dry_run ? "would be banned" : "banned",
+                     ngx_http_slidewin_seconds(claim->banned));
+
+    if (left->log_key) {
+        p = ngx_http_slidewin_report_key(p, &claim->key);
+    }
+
+    log = *left->log;
+    log.connection = left->connection;
+
+    ngx_log_error(level, &log, 0, "%*s", (size_t) (p - text), text);
 }
 
 

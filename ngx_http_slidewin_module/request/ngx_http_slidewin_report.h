@@ -26,6 +26,21 @@ void ngx_http_slidewin_report(ngx_http_request_t *r,
     const char *fmt, ...);
 
 
+/*
+ * What a line needs of a request that will have gone, on the heap; NULL if
+ * there is no memory.
+ */
+typedef struct ngx_http_slidewin_report_left_s
+    ngx_http_slidewin_report_left_t;
+
+ngx_http_slidewin_report_left_t *ngx_http_slidewin_report_leave(
+    ngx_http_request_t *r);
+
+/* the line about a ban that the claim of such a request has begun */
+void ngx_http_slidewin_report_left(ngx_http_slidewin_report_left_t *left,
+    ngx_http_slidewin_policy_t *policy, ngx_http_slidewin_claim_t *claim);
+
+
 /* a line of less than a rejection is one level lower */
 
 static ngx_inline ngx_uint_t

@@ -16,8 +16,11 @@
 /* the access phase: counts the request, makes it wait or rejects it */
 ngx_int_t ngx_http_slidewin_handler(ngx_http_request_t *r);
 
-/* the log phase: refunds and resets by the final status */
+/* the log phase: refunds, charges and resets by the final status */
 ngx_int_t ngx_http_slidewin_log_handler(ngx_http_request_t *r);
+
+/* before a post_action: its upstream is not the one that tells the true cost */
+ngx_int_t ngx_http_slidewin_post_action_handler(ngx_http_request_t *r);
 
 /*
  * The fields of responses are set by a header filter, because an error page or

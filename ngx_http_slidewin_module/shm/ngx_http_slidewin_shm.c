@@ -5,6 +5,7 @@
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_shm.h"
 #include "ngx_http_slidewin_zone.h"
+#include "ngx_http_slidewin_zone_ban.h"
 #include "ngx_http_slidewin_zone_expiry.h"
 
 
@@ -32,6 +33,8 @@ static ngx_int_t ngx_http_slidewin_shm_reset(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call);
 static ngx_int_t ngx_http_slidewin_shm_give_back(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
+static ngx_int_t ngx_http_slidewin_shm_charge(
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
 
 static ngx_int_t ngx_http_slidewin_shm_take_one(
     ngx_http_slidewin_call_t *call);
@@ -43,8 +46,11 @@ static void ngx_http_slidewin_shm_unlock_all(
     ngx_http_slidewin_shm_check_t *checks, ngx_http_slidewin_call_t *call);
 static ngx_uint_t ngx_http_slidewin_shm_decide(
     ngx_http_slidewin_shm_check_t *checks, ngx_uint_t n, int64_t now);
-static ngx_uint_t ngx_http_slidewin_shm_admits(
+static ngx_inline ngx_uint_t ngx_http_slidewin_shm_admits(
     ngx_http_slidewin_shm_check_t *check, int64_t now);
+static ngx_uint_t ngx_http_slidewin_shm_admits_client(
+    ngx_http_slidewin_shm_check_t *check, int64_t now)
+    __attribute__((noinline));
 static void ngx_http_slidewin_shm_find(ngx_http_slidewin_shm_check_t *check,
     int64_t now);
 static ngx_int_t ngx_http_slidewin_shm_prepare(
@@ -53,6 +59,8 @@ static ngx_int_t ngx_http_slidewin_shm_carry(
     ngx_http_slidewin_shm_check_t *check, int64_t now);
 static void ngx_http_slidewin_shm_finish(ngx_http_slidewin_shm_check_t *check,
     int64_t now);
+static void ngx_http_slidewin_shm_ban(ngx_http_slidewin_shm_check_t *check,
+    int64_t now);
 
 
 const ngx_http_slidewin_backend_t  ngx_http_slidewin_shm_backend = {
@@ -60,6 +68,7 @@ const ngx_http_slidewin_backend_t  ngx_http_slidewin_shm_backend = {
     ngx_http_slidewin_shm_peek,
     ngx_http_slidewin_shm_reset,
     ngx_http_slidewin_shm_give_back,
+    ngx_http_slidewin_shm_charge,
     NULL,                                  /* never waits */
     NULL,
     NULL,
@@ -101,6 +110,10 @@ ngx_http_slidewin_shm_take(ngx_http_slidewin_store_t *store,
         for (i = 0; i < call->n; i++) {
             ngx_http_slidewin_shm_finish(&checks[i],
                                          now + checks[i].op.utc_offset);
+
+            if (checks[i].claim->ban) {
+                ngx_http_slidewin_shm_ban(&checks[i], now);
+            }
         }
     }
 
@@ -139,7 +152,7 @@ ngx_http_slidewin_shm_take_one(ngx_http_slidewin_call_t *call)
     /* most clients are known, and their states need no more memory */
 
     if (check.node && check.state == &check.node->state
-        && claim->rule.algorithm != SW_LOG)
+        && claim->rule.algorithm != SW_LOG && claim->ban == NULL)
     {
         rc = NGX_OK;
         claim->counted = sw_window_take(check.state, &claim->rule, now,
@@ -158,6 +171,10 @@ ngx_http_slidewin_shm_take_one(ngx_http_slidewin_call_t *call)
 
         if (rc == NGX_OK) {
             ngx_http_slidewin_shm_finish(&check, now);
+        }
+
+        if (rc == NGX_OK && claim->ban) {
+            ngx_http_slidewin_shm_ban(&check, now - check.op.utc_offset);
         }
     }
 
@@ -187,6 +204,10 @@ ngx_http_slidewin_shm_peek(ngx_http_slidewin_store_t *store,
         ngx_http_slidewin_shm_find(&checks[i], zone_now);
         (void) ngx_http_slidewin_shm_admits(&checks[i], zone_now);
         ngx_http_slidewin_shm_finish(&checks[i], zone_now);
+
+        if (checks[i].claim->ban) {
+            ngx_http_slidewin_shm_ban(&checks[i], now);
+        }
     }
 
     ngx_http_slidewin_shm_unlock_all(checks, call);
@@ -210,6 +231,10 @@ ngx_http_slidewin_shm_reset(ngx_http_slidewin_store_t *store,
 
         if (node) {
             ngx_http_slidewin_zone_remove(&checks[i].op, node);
+        }
+
+        if (checks[i].claim->ban) {
+            ngx_http_slidewin_zone_ban_remove(&checks[i].op);
         }
     }
 
@@ -247,6 +272,62 @@ ngx_http_slidewin_shm_give_back(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_shm_unlock_all(checks, call);
 
     return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_slidewin_shm_charge(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_call_t *call)
+{
+    int64_t                         now, limit;
+    ngx_int_t                       rc;
+    sw_rule_t                      *rule;
+    ngx_http_slidewin_claim_t      *claim;
+    ngx_http_slidewin_shm_check_t   check;
+
+    claim = call->claims[0];
+    rule = &claim->rule;
+
+    limit = rule->limit;
+    rule->limit = sw_rule_most(rule);
+
+    ngx_http_slidewin_shm_check_init(&check, claim);
+
+    ngx_http_slidewin_zone_lock(&check.op);
+
+    now = ngx_http_slidewin_clock_ms() + check.op.utc_offset;
+
+    ngx_http_slidewin_shm_find(&check, now);
+
+    if (check.node && !sw_state_may_charge(&check.node->state, rule, now)) {
+        ngx_http_slidewin_zone_unlock(&check.op);
+        return NGX_DECLINED;
+    }
+
+    /* what has left the window makes room */
+
+    if (check.state) {
+        (void) sw_window_admits(check.state, rule, now, 0);
+    }
+
+    /* a log may have an entry for each reservation and one for each charge */
+
+    rule->limit = ngx_min(2 * limit, rule->limit);
+
+    check.to_count = 1;
+    rc = ngx_http_slidewin_shm_prepare(&check, now);
+
+    if (rc == NGX_OK) {
+        (void) sw_window_charge(check.state, rule, now, claim->cost);
+
+        ngx_http_slidewin_zone_expiry_update(&check.op, check.node);
+    }
+
+    ngx_http_slidewin_zone_unlock(&check.op);
+
+    ngx_http_slidewin_zone_finish(&check.op, call->log);
+
+    return rc;
 }
 
 
@@ -361,7 +442,9 @@ ngx_http_slidewin_shm_decide(ngx_http_slidewin_shm_check_t *checks,
 }
 
 
-static ngx_uint_t
+/* the verdict is that of the window; a ban that it does not know is added */
+
+static ngx_inline ngx_uint_t
 ngx_http_slidewin_shm_admits(ngx_http_slidewin_shm_check_t *check, int64_t now)
 {
     ngx_http_slidewin_claim_t  *claim;
@@ -373,7 +456,26 @@ ngx_http_slidewin_shm_admits(ngx_http_slidewin_shm_check_t *check, int64_t now)
               ? sw_window_admits(check->state, &claim->rule, now, claim->cost)
               : claim->cost <= claim->rule.limit;
 
+    if (claim->ban) {
+        return ngx_http_slidewin_shm_admits_client(check, now);
+    }
+
     return claim->verdict.admitted;
+}
+
+
+static ngx_uint_t
+ngx_http_slidewin_shm_admits_client(ngx_http_slidewin_shm_check_t *check,
+    int64_t now)
+{
+    ngx_http_slidewin_claim_t  *claim;
+
+    claim = check->claim;
+
+    ngx_http_slidewin_zone_ban_lookup(&check->op, claim,
+                                      now - check->op.utc_offset);
+
+    return claim->banned == 0 && claim->verdict.admitted;
 }
 
 
@@ -422,7 +524,7 @@ ngx_http_slidewin_shm_prepare(ngx_http_slidewin_shm_check_t *check, int64_t now)
 
     rule = &check->claim->rule;
 
-    if (check->node && check->state != &check->node->state
+    if (check->state == &check->carried.state
         && ngx_http_slidewin_shm_carry(check, now) != NGX_OK)
     {
         return NGX_ERROR;
@@ -520,7 +622,7 @@ ngx_http_slidewin_shm_finish(ngx_http_slidewin_shm_check_t *check, int64_t now)
      * the carried one.
      */
 
-    if (check->node && state != &check->node->state && !claim->verdict.admitted
+    if (state == &check->carried.state && !claim->verdict.admitted
         && ngx_http_slidewin_shm_carry(check, now) == NGX_OK)
     {
         state = check->state;
@@ -545,5 +647,28 @@ ngx_http_slidewin_shm_finish(ngx_http_slidewin_shm_check_t *check, int64_t now)
 
     if (check->node && state == &check->node->state) {
         ngx_http_slidewin_zone_expiry_update(&check->op, check->node);
+    }
+}
+
+
+/*
+ * Called last, because a new node may take the memory of the claim's own.  A
+ * rejection that cannot be a ban for want of memory is a rejection.
+ */
+
+static void
+ngx_http_slidewin_shm_ban(ngx_http_slidewin_shm_check_t *check, int64_t now)
+{
+    ngx_http_slidewin_claim_t  *claim;
+
+    claim = check->claim;
+
+    if (claim->banned == 0 && !claim->verdict.admitted && claim->begins_ban) {
+        ngx_http_slidewin_zone_ban_begin(&check->op, claim, now);
+    }
+
+    if (claim->banned) {
+        sw_verdict_complete(&claim->verdict, &claim->rule);
+        sw_ban_verdict(&claim->verdict, claim->banned);
     }
 }

@@ -254,8 +254,7 @@ ngx_http_slidewin_zone_op_init_key(ngx_http_slidewin_zone_op_t *op,
 
     sw_key_make(&op->key, key->data, key->len, ngx_http_slidewin_digest);
 
-    op->kind = type * NGX_HTTP_SLIDEWIN_NODE_KEY_KINDS
-               + ngx_min(op->key.kind, NGX_HTTP_SLIDEWIN_NODE_KEY_DIGESTED);
+    ngx_http_slidewin_zone_op_set_type(op, type);
 
     op->hash = ngx_murmur_hash2((u_char *) op->key.data,
                                 sw_key_len(op->key.kind));

@@ -7,6 +7,7 @@
  *
  * Each of these files knows those below it:
  *
+ *     zone_ban     bans: nodes beside the counters
  *     zone         life of a zone, locking, lookup, insert
  *     zone_alloc   memory for nodes, and which nodes make room
  *     zone_repair  repair after a worker was killed while it held the lock

@@ -168,6 +168,17 @@ void ngx_http_slidewin_zone_node_free(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_node_t *node);
 
 
+/* from now on the operation is on that node of the client */
+
+static ngx_inline void
+ngx_http_slidewin_zone_op_set_type(ngx_http_slidewin_zone_op_t *op,
+    ngx_http_slidewin_node_type_e type)
+{
+    op->kind = type * NGX_HTTP_SLIDEWIN_NODE_KEY_KINDS
+               + ngx_min(op->key.kind, NGX_HTTP_SLIDEWIN_NODE_KEY_DIGESTED);
+}
+
+
 /* notes what a worker that is killed from now on leaves to be repaired */
 
 static ngx_inline void

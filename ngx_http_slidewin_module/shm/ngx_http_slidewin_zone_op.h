@@ -22,7 +22,8 @@ typedef struct ngx_http_slidewin_memo_copy_s  ngx_http_slidewin_memo_copy_t;
 typedef enum {
     NGX_HTTP_SLIDEWIN_NODE_COUNTER = 0,
     NGX_HTTP_SLIDEWIN_NODE_DENY,
-    NGX_HTTP_SLIDEWIN_NODE_LEASE
+    NGX_HTTP_SLIDEWIN_NODE_LEASE,
+    NGX_HTTP_SLIDEWIN_NODE_BAN
 } ngx_http_slidewin_node_type_e;
 
 

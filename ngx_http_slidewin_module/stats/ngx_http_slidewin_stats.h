@@ -44,6 +44,13 @@ typedef enum {
 } ngx_http_slidewin_status_e;
 
 
+/* by a policy or by a ban, but not because a store did not answer */
+
+#define ngx_http_slidewin_status_is_rejection(status)                         \
+    ((status) == NGX_HTTP_SLIDEWIN_REJECTED                                   \
+     || (status) == NGX_HTTP_SLIDEWIN_BANNED)
+
+
 typedef enum {
     NGX_HTTP_SLIDEWIN_SOURCE_NONE = 0,
     NGX_HTTP_SLIDEWIN_SOURCE_LOCAL,
@@ -85,6 +92,9 @@ typedef struct {
     ngx_atomic_t                  utilization_sum;
     ngx_atomic_t                  evicted_idle;    /* nodes that expired */
     ngx_atomic_t                  evicted_live;
+    ngx_atomic_t                  bans;            /* that began here */
+    ngx_atomic_t                  charges_settled;
+    ngx_atomic_t                  charges_estimated;
 } ngx_http_slidewin_zone_counters_t;
 
 

@@ -62,6 +62,8 @@ static ngx_int_t ngx_http_slidewin_test_reset(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
 static ngx_int_t ngx_http_slidewin_test_give_back(
     ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
+static ngx_int_t ngx_http_slidewin_test_charge(
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_call_t *call);
 static void ngx_http_slidewin_test_cancel(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call);
 static ngx_int_t ngx_http_slidewin_test_reassign(
@@ -95,6 +97,7 @@ static const ngx_http_slidewin_backend_t  ngx_http_slidewin_test_backend = {
     NULL,
     ngx_http_slidewin_test_reset,
     ngx_http_slidewin_test_give_back,
+    ngx_http_slidewin_test_charge,
     ngx_http_slidewin_test_cancel,
     ngx_http_slidewin_test_reassign,
     NULL,
@@ -239,6 +242,14 @@ ngx_http_slidewin_test_give_back(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_call_t *call)
 {
     return ngx_http_slidewin_shm_backend.give_back(store, call);
+}
+
+
+static ngx_int_t
+ngx_http_slidewin_test_charge(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_call_t *call)
+{
+    return ngx_http_slidewin_shm_backend.charge(store, call);
 }
 
 

@@ -315,6 +315,8 @@ ngx_http_slidewin_redis_batch_copy_verdict(
         claim = call->claims[i];
 
         claim->verdict = from->claims[i]->verdict;
+        claim->banned = from->claims[i]->banned;
+        claim->ban_began = 0;
         claim->counted = 0;
         claim->prefetch = 0;
     }

@@ -282,6 +282,9 @@ ngx_http_slidewin_redis_call_verb(ngx_http_slidewin_redis_call_t *rcall)
     case NGX_HTTP_SLIDEWIN_REDIS_VERB_GIVE_BACK:
         return "give_back";
 
+    case NGX_HTTP_SLIDEWIN_REDIS_VERB_CHARGE:
+        return "charge";
+
     default: /* NGX_HTTP_SLIDEWIN_REDIS_VERB_TAKE */
         return "take";
     }

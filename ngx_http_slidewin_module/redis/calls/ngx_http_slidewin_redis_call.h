@@ -15,7 +15,8 @@
 typedef enum {
     NGX_HTTP_SLIDEWIN_REDIS_VERB_TAKE = 0,
     NGX_HTTP_SLIDEWIN_REDIS_VERB_RESET,
-    NGX_HTTP_SLIDEWIN_REDIS_VERB_GIVE_BACK
+    NGX_HTTP_SLIDEWIN_REDIS_VERB_GIVE_BACK,
+    NGX_HTTP_SLIDEWIN_REDIS_VERB_CHARGE
 } ngx_http_slidewin_redis_verb_e;
 
 
@@ -53,7 +54,7 @@ typedef struct {
     ngx_int_t                        rc;
     ngx_uint_t                       slot;      /* in a cluster */
     ngx_uint_t                       redirects;
-    unsigned                         change:1;  /* reset or give_back */
+    unsigned                         change:1;  /* no take */
     unsigned                         leads:1;   /* a batch */
     unsigned                         follows:1;
     unsigned                         sent:1;

@@ -21,6 +21,10 @@
     (SW_REDIS_KEY_LEN + NGX_HTTP_SLIDEWIN_NAME_MAX                            \
      + NGX_HTTP_SLIDEWIN_NAME_MAX)
 
+/* behind the key of a client: its ban, and that of dry runs */
+#define NGX_HTTP_SLIDEWIN_REDIS_BAN          ":ban"
+#define NGX_HTTP_SLIDEWIN_REDIS_DRY_BAN      ":dry-ban"
+
 
 /* a command while it is written, into the buffer of all commands */
 
@@ -48,9 +52,20 @@ static void ngx_http_slidewin_redis_command_arg_count(
 static void ngx_http_slidewin_redis_command_arg_keys(
     ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_redis_t *redis,
     ngx_http_slidewin_call_t *call);
+static void ngx_http_slidewin_redis_command_arg_ban_keys(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_redis_t *redis,
+    ngx_http_slidewin_call_t *call);
+static void ngx_http_slidewin_redis_command_arg_ban_key(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_redis_t *redis,
+    ngx_http_slidewin_claim_t *claim, ngx_uint_t dry_ban);
+static void ngx_http_slidewin_redis_command_reset(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_redis_t *redis,
+    ngx_http_slidewin_call_t *call);
 static void ngx_http_slidewin_redis_command_arg_take(
     ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_call_t *call,
-    ngx_uint_t times, int64_t number, int64_t now);
+    ngx_http_slidewin_redis_call_t *rcall, int64_t now);
+static void ngx_http_slidewin_redis_command_arg_bans(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_call_t *call);
 static void ngx_http_slidewin_redis_command_arg_give_back(
     ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_call_t *call,
     int64_t number, int64_t now);
@@ -63,6 +78,7 @@ ngx_http_slidewin_redis_command(ngx_http_slidewin_redis_call_t *rcall,
     ngx_http_slidewin_call_t *call, int64_t now, ngx_str_t *text)
 {
     ngx_str_t                          *lua;
+    ngx_uint_t                          argc, nkeys;
     ngx_http_slidewin_redis_t          *redis;
     ngx_http_slidewin_redis_script_e    script;
     ngx_http_slidewin_redis_command_t   cmd;
@@ -70,14 +86,20 @@ ngx_http_slidewin_redis_command(ngx_http_slidewin_redis_call_t *rcall,
     redis = rcall->redis;
 
     if (rcall->verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_RESET) {
-        ngx_http_slidewin_redis_command_begin(&cmd, 1 + call->n);
-        ngx_http_slidewin_redis_command_arg(&cmd, "DEL", 3);
-        ngx_http_slidewin_redis_command_arg_keys(&cmd, redis, call);
+        ngx_http_slidewin_redis_command_reset(&cmd, redis, call);
 
     } else {
         script = ngx_http_slidewin_redis_command_script(rcall->verb, call);
 
-        ngx_http_slidewin_redis_command_begin(&cmd, 3 + call->n + 1);
+        nkeys = call->n;
+        argc = 3 + nkeys + 1;
+
+        if (script == NGX_HTTP_SLIDEWIN_REDIS_TAKE_BAN) {
+            nkeys = 2 * call->n;
+            argc = 3 + nkeys + 2;
+        }
+
+        ngx_http_slidewin_redis_command_begin(&cmd, argc);
 
         if (rcall->retried) {
             lua = &redis->access.scripts[script];
@@ -88,15 +110,24 @@ ngx_http_slidewin_redis_command(ngx_http_slidewin_redis_call_t *rcall,
             ngx_http_slidewin_redis_command_arg_evalsha(&cmd, redis, script);
         }
 
-        ngx_http_slidewin_redis_command_arg_count(&cmd, call->n);
+        ngx_http_slidewin_redis_command_arg_count(&cmd, nkeys);
         ngx_http_slidewin_redis_command_arg_keys(&cmd, redis, call);
 
-        if (script == NGX_HTTP_SLIDEWIN_REDIS_GIVE_BACK) {
+        switch (script) {
+
+        case NGX_HTTP_SLIDEWIN_REDIS_GIVE_BACK:
             ngx_http_slidewin_redis_command_arg_give_back(&cmd, call,
                                                           rcall->number, now);
-        } else {
-            ngx_http_slidewin_redis_command_arg_take(&cmd, call, rcall->times,
-                                                     rcall->number, now);
+            break;
+
+        case NGX_HTTP_SLIDEWIN_REDIS_TAKE_BAN:
+            ngx_http_slidewin_redis_command_arg_ban_keys(&cmd, redis, call);
+            ngx_http_slidewin_redis_command_arg_take(&cmd, call, rcall, 0);
+            ngx_http_slidewin_redis_command_arg_bans(&cmd, call);
+            break;
+
+        default:
+            ngx_http_slidewin_redis_command_arg_take(&cmd, call, rcall, now);
         }
     }
 
@@ -111,12 +142,25 @@ static ngx_http_slidewin_redis_script_e
 ngx_http_slidewin_redis_command_script(ngx_http_slidewin_redis_verb_e verb,
     ngx_http_slidewin_call_t *call)
 {
+    ngx_uint_t  i;
+
     if (verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_GIVE_BACK) {
         return NGX_HTTP_SLIDEWIN_REDIS_GIVE_BACK;
     }
 
     if (call->n > 1) {
+
+        for (i = 0; i < call->n; i++) {
+            if (call->claims[i]->ban) {
+                return NGX_HTTP_SLIDEWIN_REDIS_TAKE_BAN;
+            }
+        }
+
         return NGX_HTTP_SLIDEWIN_REDIS_TAKE_ANY;
+    }
+
+    if (call->claims[0]->ban) {
+        return NGX_HTTP_SLIDEWIN_REDIS_TAKE_BAN;
     }
 
     switch (call->claims[0]->rule.algorithm) {
@@ -192,11 +236,22 @@ ngx_http_slidewin_redis_command_arg_evalsha(
 }
 
 
+/* mostly one digit */
+
 static void
 ngx_http_slidewin_redis_command_arg_count(
     ngx_http_slidewin_redis_command_t *cmd, ngx_uint_t n)
 {
     char  text[SW_TEXT_NUMBER];
+
+    if (n < 10 && (size_t) (cmd->last - cmd->pos)
+                  > NGX_HTTP_SLIDEWIN_REDIS_ARG)
+    {
+        cmd->pos = ngx_cpymem(cmd->pos, "$1" CRLF "0" CRLF,
+                              sizeof("$1" CRLF "0" CRLF) - 1);
+        cmd->pos[-3] += (u_char) n;
+        return;
+    }
 
     ngx_http_slidewin_redis_command_arg(cmd, text,
                                         sw_text_number(text, n) - text);
@@ -215,6 +270,71 @@ ngx_http_slidewin_redis_command_arg_keys(ngx_http_slidewin_redis_command_t *cmd,
         len = ngx_http_slidewin_redis_command_key(text, redis,
                                                   call->claims[i]);
         ngx_http_slidewin_redis_command_arg(cmd, text, len);
+    }
+}
+
+
+static void
+ngx_http_slidewin_redis_command_arg_ban_keys(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_redis_t *redis,
+    ngx_http_slidewin_call_t *call)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < call->n; i++) {
+        ngx_http_slidewin_redis_command_arg_ban_key(cmd, redis,
+                                                    call->claims[i],
+                                                    call->claims[i]->dry_ban);
+    }
+}
+
+
+static void
+ngx_http_slidewin_redis_command_arg_ban_key(
+    ngx_http_slidewin_redis_command_t *cmd, ngx_http_slidewin_redis_t *redis,
+    ngx_http_slidewin_claim_t *claim, ngx_uint_t dry_ban)
+{
+    char    text[NGX_HTTP_SLIDEWIN_REDIS_KEY
+                 + sizeof(NGX_HTTP_SLIDEWIN_REDIS_DRY_BAN)];
+    size_t  len;
+
+    len = ngx_http_slidewin_redis_command_key(text, redis, claim);
+
+    len = ngx_cpystrn((u_char *) text + len,
+                      dry_ban ? (u_char *) NGX_HTTP_SLIDEWIN_REDIS_DRY_BAN
+                              : (u_char *) NGX_HTTP_SLIDEWIN_REDIS_BAN,
+                      sizeof(NGX_HTTP_SLIDEWIN_REDIS_DRY_BAN))
+          - (u_char *) text;
+
+    ngx_http_slidewin_redis_command_arg(cmd, text, len);
+}
+
+
+/* of policies without bans there is nothing but the key */
+
+static void
+ngx_http_slidewin_redis_command_reset(ngx_http_slidewin_redis_command_t *cmd,
+    ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_call_t *call)
+{
+    ngx_uint_t  i, bans;
+
+    bans = 0;
+
+    for (i = 0; i < call->n; i++) {
+        bans += (call->claims[i]->ban != NULL);
+    }
+
+    ngx_http_slidewin_redis_command_begin(cmd, 1 + call->n + 2 * bans);
+    ngx_http_slidewin_redis_command_arg(cmd, "DEL", 3);
+    ngx_http_slidewin_redis_command_arg_keys(cmd, redis, call);
+
+    for (i = 0; i < call->n; i++) {
+        if (call->claims[i]->ban) {
+            ngx_http_slidewin_redis_command_arg_ban_key(cmd, redis,
+                                                        call->claims[i], 0);
+            ngx_http_slidewin_redis_command_arg_ban_key(cmd, redis,
+                                                        call->claims[i], 1);
+        }
     }
 }
 
@@ -245,26 +365,52 @@ ngx_http_slidewin_redis_command_slot(ngx_http_slidewin_redis_t *redis,
 
 static void
 ngx_http_slidewin_redis_command_arg_take(ngx_http_slidewin_redis_command_t *cmd,
-    ngx_http_slidewin_call_t *call, ngx_uint_t times, int64_t number,
+    ngx_http_slidewin_call_t *call, ngx_http_slidewin_redis_call_t *rcall,
     int64_t now)
 {
     char                       *p;
     char                        numbers[SW_PROTO_TAKE
                                         + NGX_HTTP_SLIDEWIN_CLAIMS_MAX
                                           * SW_PROTO_CLAIM];
-    ngx_uint_t                  i;
+    ngx_uint_t                  i, charge;
     ngx_http_slidewin_claim_t  *claim;
 
-    p = sw_proto_put(numbers, number);
+    charge = (rcall->verb == NGX_HTTP_SLIDEWIN_REDIS_VERB_CHARGE);
+
+    p = sw_proto_put(numbers, rcall->number);
     p = sw_proto_put(p, now);
-    p = sw_proto_put(p, (int64_t) times);
+    p = sw_proto_put(p, (int64_t) rcall->times);
 
     for (i = 0; i < call->n; i++) {
         claim = call->claims[i];
 
         p = sw_proto_put_rule(p, &claim->rule, claim->cost);
-        p = sw_proto_put(p, claim->dry_run);
+        p = sw_proto_put(p, charge ? SW_PROTO_CHARGE : claim->dry_run);
         p = sw_proto_put(p, claim->prefetch);
+    }
+
+    ngx_http_slidewin_redis_command_arg(cmd, numbers, p - numbers);
+}
+
+
+static void
+ngx_http_slidewin_redis_command_arg_bans(ngx_http_slidewin_redis_command_t *cmd,
+    ngx_http_slidewin_call_t *call)
+{
+    char                       *p;
+    char                        numbers[NGX_HTTP_SLIDEWIN_CLAIMS_MAX
+                                        * SW_PROTO_BAN];
+    ngx_uint_t                  i;
+    ngx_http_slidewin_claim_t  *claim;
+
+    p = numbers;
+
+    for (i = 0; i < call->n; i++) {
+        claim = call->claims[i];
+
+        p = sw_proto_put(p, claim->ban ? claim->ban->time : 0);
+        p = sw_proto_put(p, claim->ban ? claim->ban->max : 0);
+        p = sw_proto_put(p, claim->begins_ban);
     }
 
     ngx_http_slidewin_redis_command_arg(cmd, numbers, p - numbers);

@@ -15,8 +15,13 @@
 /* a call that is redirected more often goes round in circles */
 #define NGX_HTTP_SLIDEWIN_REDIS_REDIRECTS_MAX  5
 
+/* of so many calls that wait for room one is a change, if there is any */
+#define NGX_HTTP_SLIDEWIN_REDIS_TURNS          8
+
 
 static void ngx_http_slidewin_redis_dispatch_send_waiting(
+    ngx_http_slidewin_redis_node_t *node);
+static ngx_queue_t *ngx_http_slidewin_redis_dispatch_waiting(
     ngx_http_slidewin_redis_node_t *node);
 static void ngx_http_slidewin_redis_dispatch_node_unusable(
     ngx_http_slidewin_redis_node_t *node);
@@ -75,8 +80,7 @@ ngx_http_slidewin_redis_dispatch_may_send(ngx_http_slidewin_redis_t *redis,
     ngx_http_slidewin_redis_node_t *node, ngx_uint_t check)
 {
     return node ? ngx_http_slidewin_redis_node_may_send(node, check)
-                : ngx_http_slidewin_redis_cluster_may_wait(redis->cluster,
-                                                           check);
+                : ngx_http_slidewin_redis_cluster_may_wait(redis->cluster);
 }
 
 
@@ -87,7 +91,8 @@ ngx_http_slidewin_redis_dispatch_may_still_send(
     ngx_http_slidewin_redis_call_t *rcall)
 {
     return rcall->node ? ngx_http_slidewin_redis_node_usable(rcall->node)
-                       : !rcall->redis->cluster->wait_failed;
+                       : ngx_http_slidewin_redis_cluster_may_wait(
+                                                     rcall->redis->cluster);
 }
 
 
@@ -95,12 +100,14 @@ ngx_http_slidewin_redis_dispatch_may_still_send(
  * More calls at once than Redis can answer within the timeout would look as if
  * Redis had failed: they wait.  A wait for the slots or the connection counts
  * against Redis' timeout, a wait for other calls does not.  A check that probes
- * a Redis that has failed waits for no other.
+ * a Redis that has failed waits for no other.  Refunds and charges, which no
+ * request waits for, wait apart.
  */
 
 ngx_int_t
 ngx_http_slidewin_redis_dispatch_submit(ngx_http_slidewin_redis_call_t *rcall)
 {
+    ngx_queue_t                     *waiting;
     ngx_http_slidewin_redis_node_t  *node;
 
     node = rcall->node;
@@ -116,6 +123,9 @@ ngx_http_slidewin_redis_dispatch_submit(ngx_http_slidewin_redis_call_t *rcall)
         return NGX_OK;
     }
 
+    waiting = (rcall->verb >= NGX_HTTP_SLIDEWIN_REDIS_VERB_GIVE_BACK)
+                  ? &node->waiting_changes : &node->waiting;
+
     if (!ngx_http_slidewin_redis_conn_can_send(&node->conn)) {
         ngx_log_debug2(NGX_LOG_DEBUG_HTTP,
                        ngx_http_slidewin_redis_call_log(rcall), 0,
@@ -123,13 +133,13 @@ ngx_http_slidewin_redis_dispatch_submit(ngx_http_slidewin_redis_call_t *rcall)
                        rcall->number, &node->conn.endpoint->name);
 
         rcall->deadline_final = 1;
-        ngx_queue_insert_tail(&node->waiting, &rcall->queue);
+        ngx_queue_insert_tail(waiting, &rcall->queue);
         return NGX_OK;
     }
 
     if (node->breaker.state == SW_BREAKER_CLOSED
         && (node->inflight >= rcall->redis->inflight_max
-            || !ngx_queue_empty(&node->waiting)))
+            || !ngx_queue_empty(waiting)))
     {
         ngx_log_debug3(NGX_LOG_DEBUG_HTTP,
                        ngx_http_slidewin_redis_call_log(rcall), 0,
@@ -137,7 +147,7 @@ ngx_http_slidewin_redis_dispatch_submit(ngx_http_slidewin_redis_call_t *rcall)
                        "to %V", rcall->number, node->inflight,
                        &node->conn.endpoint->name);
 
-        ngx_queue_insert_tail(&node->waiting, &rcall->queue);
+        ngx_queue_insert_tail(waiting, &rcall->queue);
         return NGX_OK;
     }
 
@@ -546,19 +556,26 @@ static void
 ngx_http_slidewin_redis_dispatch_send_waiting(
     ngx_http_slidewin_redis_node_t *node)
 {
-    ngx_queue_t                     *q;
+    ngx_queue_t                     *q, *waiting;
     ngx_http_slidewin_redis_call_t  *rcall;
 
-    while (!ngx_queue_empty(&node->waiting)
-           && ngx_http_slidewin_redis_conn_can_send(&node->conn))
-    {
-        q = ngx_queue_head(&node->waiting);
+    for ( ;; ) {
+        waiting = ngx_http_slidewin_redis_dispatch_waiting(node);
+
+        if (ngx_queue_empty(waiting)
+            || !ngx_http_slidewin_redis_conn_can_send(&node->conn))
+        {
+            break;
+        }
+
+        q = ngx_queue_head(waiting);
         rcall = ngx_queue_data(q, ngx_http_slidewin_redis_call_t, queue);
 
         if (node->inflight >= rcall->redis->inflight_max) {
             break;
         }
 
+        node->turns++;
         ngx_queue_remove(q);
 
         if (ngx_http_slidewin_redis_dispatch_send(rcall) != NGX_OK) {
@@ -569,11 +586,31 @@ ngx_http_slidewin_redis_dispatch_send_waiting(
 }
 
 
+/* refunds and charges come last, but have their turn while checks never end */
+
+static ngx_queue_t *
+ngx_http_slidewin_redis_dispatch_waiting(ngx_http_slidewin_redis_node_t *node)
+{
+    if (ngx_queue_empty(&node->waiting_changes)) {
+        return &node->waiting;
+    }
+
+    if (ngx_queue_empty(&node->waiting)
+        || node->turns % NGX_HTTP_SLIDEWIN_REDIS_TURNS == 0)
+    {
+        return &node->waiting_changes;
+    }
+
+    return &node->waiting;
+}
+
+
 static void
 ngx_http_slidewin_redis_dispatch_node_unusable(
     ngx_http_slidewin_redis_node_t *node)
 {
     ngx_http_slidewin_redis_dispatch_fail_queue(&node->waiting);
+    ngx_http_slidewin_redis_dispatch_fail_queue(&node->waiting_changes);
 }
 
 

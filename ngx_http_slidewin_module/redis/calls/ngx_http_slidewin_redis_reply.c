@@ -16,6 +16,11 @@ typedef struct {
     sw_proto_request_t  request;
     sw_proto_taken_t    taken;
     sw_verdict_t        last;
+
+    /* with a rule for bans */
+    int64_t             banned;      /* ms left; 0: not banned */
+    int64_t             ban_began;   /* by this call */
+    int64_t             ban_told;    /* to the request that began it */
 } ngx_http_slidewin_redis_decoded_t;
 
 
@@ -26,8 +31,21 @@ static ngx_int_t ngx_http_slidewin_redis_reply_verdicts(
 static ngx_int_t ngx_http_slidewin_redis_reply_read(
     ngx_http_slidewin_call_t *call, ngx_uint_t times, int64_t number,
     redisReply *reply);
+static ngx_int_t ngx_http_slidewin_redis_reply_charge(
+    ngx_http_slidewin_redis_call_t *rcall, redisReply *reply);
 static void ngx_http_slidewin_redis_reply_verdict(
     ngx_http_slidewin_call_t *call, ngx_uint_t nth);
+static ngx_uint_t ngx_http_slidewin_redis_reply_has_bans(
+    ngx_http_slidewin_call_t *call);
+static ngx_int_t ngx_http_slidewin_redis_reply_bans(
+    ngx_http_slidewin_call_t *call, const char *p, size_t len);
+static void ngx_http_slidewin_redis_reply_ban(
+    ngx_http_slidewin_claim_t *claim,
+    ngx_http_slidewin_redis_decoded_t *decoded, ngx_uint_t nth)
+    __attribute__((noinline));
+static int64_t ngx_http_slidewin_redis_reply_admitted_by(
+    ngx_http_slidewin_claim_t *claim,
+    ngx_http_slidewin_redis_decoded_t *decoded);
 static ngx_uint_t ngx_http_slidewin_redis_reply_all_or_none(
     ngx_http_slidewin_call_t *call, ngx_uint_t times);
 static ngx_int_t ngx_http_slidewin_redis_reply_error(
@@ -42,6 +60,8 @@ static void ngx_http_slidewin_redis_reply_foreign_key(
 
 static int64_t
     ngx_http_slidewin_redis_reply_now;
+static int64_t
+    ngx_http_slidewin_redis_reply_admitted;    /* requests, if enforced */
 static ngx_http_slidewin_redis_decoded_t
     ngx_http_slidewin_redis_reply_decoded[NGX_HTTP_SLIDEWIN_CLAIMS_MAX];
 
@@ -74,6 +94,12 @@ ngx_http_slidewin_redis_reply(ngx_http_slidewin_redis_call_t *rcall,
         return NGX_OK;
     }
 
+    /* a charge that there is no room for */
+
+    if (rc == NGX_ABORT) {
+        return rc;
+    }
+
     if (rc == NGX_DECLINED) {
         ngx_http_slidewin_redis_reply_foreign_key(rcall, invalid,
                                                   sizeof(invalid) - 1);
@@ -100,14 +126,34 @@ ngx_http_slidewin_redis_reply_decode(ngx_http_slidewin_redis_call_t *rcall,
 
     case NGX_HTTP_SLIDEWIN_REDIS_VERB_GIVE_BACK:
 
-        /* its number, and no verdicts */
+        /* its number, and no verdicts: nothing depends on what was counted */
 
         return ngx_http_slidewin_redis_reply_read(NULL, 1, rcall->number,
                                                   reply);
 
+    case NGX_HTTP_SLIDEWIN_REDIS_VERB_CHARGE:
+        return ngx_http_slidewin_redis_reply_charge(rcall, reply);
+
     default: /* NGX_HTTP_SLIDEWIN_REDIS_VERB_TAKE */
         return ngx_http_slidewin_redis_reply_verdicts(rcall, reply);
     }
+}
+
+
+/* of all else that the reply tells, nothing is needed */
+
+static ngx_int_t
+ngx_http_slidewin_redis_reply_charge(ngx_http_slidewin_redis_call_t *rcall,
+    redisReply *reply)
+{
+    if (ngx_http_slidewin_redis_reply_read(NULL, 1, rcall->number, reply)
+        != NGX_OK
+        || reply->len < SW_PROTO_HEAD + SW_PROTO_NUMBER)
+    {
+        return NGX_ERROR;
+    }
+
+    return sw_proto_get(reply->str + SW_PROTO_HEAD) ? NGX_OK : NGX_ABORT;
 }
 
 
@@ -175,6 +221,7 @@ ngx_http_slidewin_redis_reply_read(ngx_http_slidewin_call_t *call,
 {
     char                               *p, *last;
     size_t                              i, n;
+    ngx_int_t                           rc;
     ngx_uint_t                          k;
     ngx_http_slidewin_claim_t          *claim;
     ngx_http_slidewin_redis_decoded_t  *decoded;
@@ -223,12 +270,80 @@ ngx_http_slidewin_redis_reply_read(ngx_http_slidewin_call_t *call,
         }
     }
 
-    if (p != last) {
-        return NGX_ERROR;
+    if (p != last || ngx_http_slidewin_redis_reply_has_bans(call)) {
+
+        rc = ngx_http_slidewin_redis_reply_bans(call, p, last - p);
+
+        if (rc != NGX_OK) {
+            return rc;
+        }
     }
 
     if (!ngx_http_slidewin_redis_reply_all_or_none(call, times)) {
         return NGX_DECLINED;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_slidewin_redis_reply_has_bans(ngx_http_slidewin_call_t *call)
+{
+    ngx_uint_t  k;
+
+    for (k = 0; k < call->n; k++) {
+        if (call->claims[k]->ban) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* a policy without bans has none, and no ban is longer than its rule says */
+
+static ngx_int_t
+ngx_http_slidewin_redis_reply_bans(ngx_http_slidewin_call_t *call,
+    const char *p, size_t len)
+{
+    ngx_uint_t                          k;
+    const sw_ban_rule_t                *rule;
+    ngx_http_slidewin_redis_decoded_t  *decoded;
+
+    if (len != call->n * SW_PROTO_BANNED
+        || !ngx_http_slidewin_redis_reply_has_bans(call))
+    {
+        return NGX_ERROR;
+    }
+
+    for (k = 0; k < call->n; k++) {
+        rule = call->claims[k]->ban;
+        decoded = &ngx_http_slidewin_redis_reply_decoded[k];
+
+        decoded->banned = sw_proto_get(p);
+        decoded->ban_began = sw_proto_get(p + SW_PROTO_NUMBER);
+        decoded->ban_told = 0;
+        p += SW_PROTO_BANNED;
+
+        if (rule == NULL) {
+
+            if (decoded->banned || decoded->ban_began) {
+                return NGX_DECLINED;
+            }
+
+            continue;
+        }
+
+        if (decoded->ban_began > 1
+            || decoded->banned > SW_WINDOW_MAX
+            || (decoded->ban_began
+                && (decoded->banned < rule->time
+                    || decoded->banned > ngx_max(rule->time, rule->max))))
+        {
+            return NGX_DECLINED;
+        }
     }
 
     return NGX_OK;
@@ -256,7 +371,43 @@ ngx_http_slidewin_redis_reply_verdict(ngx_http_slidewin_call_t *call,
 
         claim->counted = ((int64_t) nth <= decoded->taken.counted);
         claim->prefetch = decoded->taken.prefetch;
+
+        if (claim->ban) {
+            ngx_http_slidewin_redis_reply_ban(claim, decoded, nth);
+        }
     }
+}
+
+
+/*
+ * If the call has begun the ban, the requests that were admitted are not
+ * banned, and the first one that was rejected is told that it has begun it.
+ */
+
+static void
+ngx_http_slidewin_redis_reply_ban(ngx_http_slidewin_claim_t *claim,
+    ngx_http_slidewin_redis_decoded_t *decoded, ngx_uint_t nth)
+{
+    int64_t  admitted;
+
+    claim->banned = 0;
+    claim->ban_began = 0;
+
+    admitted = claim->dry_run ? decoded->taken.admitted
+                              : ngx_http_slidewin_redis_reply_admitted;
+
+    if (decoded->banned == 0
+        || (decoded->ban_began && (int64_t) nth <= admitted))
+    {
+        return;
+    }
+
+    claim->banned = decoded->banned;
+    claim->ban_began = decoded->ban_began && !decoded->ban_told;
+    decoded->ban_told = 1;
+
+    sw_verdict_complete(&claim->verdict, &claim->rule);
+    sw_ban_verdict(&claim->verdict, claim->banned);
 }
 
 
@@ -269,27 +420,33 @@ static ngx_uint_t
 ngx_http_slidewin_redis_reply_all_or_none(ngx_http_slidewin_call_t *call,
     ngx_uint_t times)
 {
-    int64_t                     admitted, dry_admitted;
-    ngx_uint_t                  i;
-    sw_proto_taken_t           *taken;
-    ngx_http_slidewin_claim_t  *claim;
+    int64_t                             admitted, dry_admitted;
+    ngx_uint_t                          i;
+    sw_proto_taken_t                   *taken;
+    ngx_http_slidewin_claim_t          *claim;
+    ngx_http_slidewin_redis_decoded_t  *decoded;
 
     admitted = (int64_t) times;
     dry_admitted = admitted;
 
     for (i = 0; i < call->n; i++) {
         claim = call->claims[i];
-        taken = &ngx_http_slidewin_redis_reply_decoded[i].taken;
+        decoded = &ngx_http_slidewin_redis_reply_decoded[i];
 
         if (claim->dry_run) {
-            dry_admitted = ngx_min(dry_admitted, taken->admitted);
+            dry_admitted = ngx_min(dry_admitted,
+                      ngx_http_slidewin_redis_reply_admitted_by(claim,
+                                                                decoded));
 
         } else {
-            admitted = ngx_min(admitted, taken->admitted);
+            admitted = ngx_min(admitted,
+                      ngx_http_slidewin_redis_reply_admitted_by(claim,
+                                                                decoded));
         }
     }
 
     dry_admitted = ngx_min(dry_admitted, admitted);
+    ngx_http_slidewin_redis_reply_admitted = admitted;
 
     for (i = 0; i < call->n; i++) {
         claim = call->claims[i];
@@ -303,6 +460,20 @@ ngx_http_slidewin_redis_reply_all_or_none(ngx_http_slidewin_call_t *call,
     }
 
     return 1;
+}
+
+
+/* requests that the claim admits, of a batch; a client may be banned before */
+
+static int64_t
+ngx_http_slidewin_redis_reply_admitted_by(ngx_http_slidewin_claim_t *claim,
+    ngx_http_slidewin_redis_decoded_t *decoded)
+{
+    if (claim->ban && decoded->banned && !decoded->ban_began) {
+        return 0;
+    }
+
+    return decoded->taken.admitted;
 }
 
 

@@ -126,11 +126,9 @@ ngx_http_slidewin_redis_cluster_redirect(
 
 ngx_uint_t
 ngx_http_slidewin_redis_cluster_may_wait(
-    ngx_http_slidewin_redis_cluster_t *cluster, ngx_uint_t check)
+    ngx_http_slidewin_redis_cluster_t *cluster)
 {
-    return !cluster->wait_failed
-           && (check
-               || cluster->changes < NGX_HTTP_SLIDEWIN_REDIS_CHANGES_MAX);
+    return !cluster->wait_failed;
 }
 
 

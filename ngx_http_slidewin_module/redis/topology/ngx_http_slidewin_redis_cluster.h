@@ -43,9 +43,9 @@ ngx_int_t ngx_http_slidewin_redis_cluster_redirect(
     ngx_http_slidewin_redis_node_t *node, redisReply *reply,
     ngx_http_slidewin_redis_node_t **next, ngx_uint_t *asking);
 
-/* whether a check may wait for the slots, or a change */
+/* whether a call may wait for the slots */
 ngx_uint_t ngx_http_slidewin_redis_cluster_may_wait(
-    ngx_http_slidewin_redis_cluster_t *cluster, ngx_uint_t check);
+    ngx_http_slidewin_redis_cluster_t *cluster);
 
 /* logs what is no fault of one node */
 void ngx_http_slidewin_redis_cluster_log_error(

@@ -22,6 +22,7 @@ ngx_http_slidewin_redis_node_start(ngx_http_slidewin_redis_node_t *node,
     const ngx_http_slidewin_redis_node_hooks_t *hooks)
 {
     ngx_queue_init(&node->waiting);
+    ngx_queue_init(&node->waiting_changes);
 
     node->hooks = hooks;
     node->timeout = timeout;
@@ -79,8 +80,7 @@ ngx_http_slidewin_redis_node_may_send(ngx_http_slidewin_redis_node_t *node,
     }
 
     if (!check) {
-        return node->breaker.state == SW_BREAKER_CLOSED
-               && node->changes < NGX_HTTP_SLIDEWIN_REDIS_CHANGES_MAX;
+        return node->breaker.state == SW_BREAKER_CLOSED;
     }
 
     return !(node->conn.unhealthy && node->checks)

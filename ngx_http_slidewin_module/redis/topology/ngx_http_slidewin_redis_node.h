@@ -12,8 +12,8 @@
 #include "sw_breaker.h"
 
 
-/* resets and refunds under way: no request waits for them */
-#define NGX_HTTP_SLIDEWIN_REDIS_CHANGES_MAX  4096
+/* resets, refunds and charges under way: no request waits for them */
+#define NGX_HTTP_SLIDEWIN_REDIS_CHANGES_MAX  16384
 
 
 typedef struct ngx_http_slidewin_redis_node_s  ngx_http_slidewin_redis_node_t;
@@ -43,6 +43,10 @@ struct ngx_http_slidewin_redis_node_s {
     ngx_queue_t                                  waiting;  /* calls, for a
                                                             * connection and
                                                             * for room */
+    ngx_queue_t                                  waiting_changes; /* refunds
+                                                            * and charges */
+    ngx_uint_t                                   turns;    /* of those that
+                                                            * waited */
     ngx_uint_t                                   checks;   /* under way */
     ngx_uint_t                                   changes;  /* under way */
     ngx_uint_t                                   inflight; /* of both: sent */
