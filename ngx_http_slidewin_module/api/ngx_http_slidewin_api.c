@@ -421,7 +421,7 @@ ngx_http_slidewin_api_redirect(ngx_http_request_t *r)
 }
 
 
-/* zones/NAME, zones/NAME/top, zones/NAME/keys/KEY, zones/NAME/keys?key=KEY */
+/* zones/NAME, with /top, /bans, /keys/KEY or /keys?key=KEY behind it */
 
 static ngx_int_t
 ngx_http_slidewin_api_zone(ngx_http_request_t *r,
@@ -432,6 +432,7 @@ ngx_http_slidewin_api_zone(ngx_http_request_t *r,
     ngx_http_slidewin_main_conf_t  *smcf;
 
     static ngx_str_t  top = ngx_string("top");
+    static ngx_str_t  bans = ngx_string("bans");
     static ngx_str_t  keys = ngx_string("keys");
 
     smcf = ngx_http_get_module_main_conf(r, ngx_http_slidewin_module);
@@ -453,7 +454,10 @@ ngx_http_slidewin_api_zone(ngx_http_request_t *r,
                                              path->rest.data == NULL);
         }
 
-        if (path->rest.data || !ngx_http_slidewin_str_eq(&what, &top)) {
+        if (path->rest.data
+            || !(ngx_http_slidewin_str_eq(&what, &top)
+                 || ngx_http_slidewin_str_eq(&what, &bans)))
+        {
             return ngx_http_slidewin_api_not_found(r, "there is no such page");
         }
     }
@@ -461,6 +465,10 @@ ngx_http_slidewin_api_zone(ngx_http_request_t *r,
     if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
         return ngx_http_slidewin_api_not_allowed(r,
                                                  NGX_HTTP_SLIDEWIN_API_READ);
+    }
+
+    if (ngx_http_slidewin_str_eq(&what, &bans)) {
+        return ngx_http_slidewin_api_json_bans(r, policy);
     }
 
     return what.len ? ngx_http_slidewin_api_json_top(r, policy)

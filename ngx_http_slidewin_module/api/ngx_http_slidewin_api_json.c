@@ -25,15 +25,29 @@ static ngx_int_t ngx_http_slidewin_api_json_stores_next(
     ngx_http_slidewin_api_body_t *body, ngx_buf_t *b);
 static void ngx_http_slidewin_api_json_print_zone(ngx_buf_t *b,
     ngx_http_slidewin_zone_snapshot_t *zone);
+static void ngx_http_slidewin_api_json_print_ban_rule(ngx_buf_t *b,
+    sw_ban_rule_t *rule);
 static void ngx_http_slidewin_api_json_print_counts(ngx_buf_t *b,
     ngx_http_slidewin_zone_counters_t *counters);
 static void ngx_http_slidewin_api_json_print_client(ngx_buf_t *b,
     sw_top_entry_t *client);
+static void ngx_http_slidewin_api_json_print_key(ngx_buf_t *b,
+    const u_char *key, size_t len, size_t kept, const char *name);
+static ngx_int_t ngx_http_slidewin_api_json_bans_next(
+    ngx_http_slidewin_api_body_t *body, ngx_buf_t *b);
+static void ngx_http_slidewin_api_json_print_ban(ngx_buf_t *b,
+    sw_bans_entry_t *ban, sw_ban_rule_t *rule);
 static void ngx_http_slidewin_api_json_print_store(ngx_buf_t *b,
     ngx_http_slidewin_store_snapshot_t *store);
 static void ngx_http_slidewin_api_json_print_histogram(ngx_buf_t *b,
     ngx_atomic_t *buckets, const ngx_str_t *bounds, ngx_uint_t n);
 static time_t ngx_http_slidewin_api_json_time(int64_t msec);
+
+
+typedef struct {
+    ngx_http_slidewin_policy_t     *policy;
+    ngx_http_slidewin_bans_list_t   list;
+} ngx_http_slidewin_api_bans_t;
 
 
 static const char  *ngx_http_slidewin_api_on_error[] = {
@@ -197,10 +211,19 @@ ngx_http_slidewin_api_json_print_zone(ngx_buf_t *b,
     ngx_http_slidewin_api_print(b,
         "\", \"on_error\": \"%s\", "
         "\"memory\": {\"size\": %uz, \"free\": %uz}, \"entries\": %ui, "
-        "\"evicted\": {\"idle\": %uA, \"live\": %uA}, \"bans\": 0, ",
+        "\"evicted\": {\"idle\": %uA, \"live\": %uA}, \"ban\": ",
         ngx_http_slidewin_api_on_error[policy->on_error],
         usage->size, usage->free, usage->entries,
         zone->counters.evicted_idle, zone->counters.evicted_live);
+
+    ngx_http_slidewin_api_json_print_ban_rule(b, &policy->ban);
+
+    ngx_http_slidewin_api_print(b,
+        ", \"bans\": %ui, \"bans_overflow\": %ui, \"bans_total\": %uA, ",
+        zone->bans, zone->bans_overflow, zone->counters.bans);
+    ngx_http_slidewin_api_print(b,
+        "\"charges\": {\"settled\": %uA, \"estimated\": %uA}, ",
+        zone->counters.charges_settled, zone->counters.charges_estimated);
 
     ngx_http_slidewin_api_json_print_counts(b, &zone->counters);
 
@@ -218,6 +241,22 @@ ngx_http_slidewin_api_json_print_zone(ngx_buf_t *b,
     ngx_http_slidewin_api_print(b, "\", \"share\": %uA.%02uA, \"since\": %T}}",
                                 suspect->share / 100, suspect->share % 100,
                                 (time_t) suspect->since);
+}
+
+
+static void
+ngx_http_slidewin_api_json_print_ban_rule(ngx_buf_t *b, sw_ban_rule_t *rule)
+{
+    if (rule->time == 0) {
+        ngx_http_slidewin_api_print(b, "null");
+        return;
+    }
+
+    ngx_http_slidewin_api_print(b, "{\"time\": ");
+    ngx_http_slidewin_api_print_seconds(b, rule->time);
+    ngx_http_slidewin_api_print(b, ", \"max\": ");
+    ngx_http_slidewin_api_print_seconds(b, ngx_max(rule->time, rule->max));
+    ngx_http_slidewin_api_print(b, "}");
 }
 
 
@@ -347,42 +386,163 @@ ngx_http_slidewin_api_json_top_next(ngx_http_slidewin_api_body_t *body,
 }
 
 
-/*
- * In a path, but not in its arguments, nginx refuses %00, and resolves a "..",
- * as browsers do, even where the slashes around it are encoded.
- */
-
 static void
 ngx_http_slidewin_api_json_print_client(ngx_buf_t *b, sw_top_entry_t *client)
 {
-    size_t      len;
-    ngx_uint_t  in_args;
-
-    len = ngx_min(client->len, SW_TOP_KEY);
-    in_args = (len == 1 && client->key[0] == '.')
-              || (len == 2 && client->key[0] == '.' && client->key[1] == '.')
-              || memchr(client->key, '\0', len)
-              || memchr(client->key, '/', len);
-
-    ngx_http_slidewin_api_print(b, "{\"key\": \"");
-    ngx_http_slidewin_api_print_json(b, client->key, len);
-
-    if (client->len > SW_TOP_KEY) {
-        ngx_http_slidewin_api_print(b, "\", \"path\": null, \"length\": %uD",
-                                    client->len);
-
-    } else {
-        ngx_http_slidewin_api_print(b, "\", \"path\": \"%s",
-                                    in_args ? "keys?key=" : "keys/");
-        b->last += sw_text_uri((char *) b->last, client->key, len);
-        ngx_http_slidewin_api_print(b, "\"");
-    }
+    ngx_http_slidewin_api_json_print_key(b, client->key, client->len,
+                                         SW_TOP_KEY, "length");
 
     ngx_http_slidewin_api_print(b, ", \"rejected\": %L, \"error\": %L, "
                                    "\"first\": %T, \"last\": %T}",
                              client->count, client->error,
                              ngx_http_slidewin_api_json_time(client->first),
                              ngx_http_slidewin_api_json_time(client->last));
+}
+
+
+/*
+ * The beginning of an object.  If the key was cut, its whole length is in a
+ * field of that name.  In a path, but not in its arguments, nginx refuses %00,
+ * and resolves a "..", as browsers do, even where the slashes around it are
+ * encoded.
+ */
+
+static void
+ngx_http_slidewin_api_json_print_key(ngx_buf_t *b, const u_char *key,
+    size_t len, size_t kept, const char *name)
+{
+    size_t      n;
+    ngx_uint_t  in_args;
+
+    n = ngx_min(len, kept);
+    in_args = (n == 1 && key[0] == '.')
+              || (n == 2 && key[0] == '.' && key[1] == '.')
+              || memchr(key, '\0', n)
+              || memchr(key, '/', n);
+
+    ngx_http_slidewin_api_print(b, "{\"key\": \"");
+    ngx_http_slidewin_api_print_json(b, key, n);
+
+    if (len > kept) {
+        ngx_http_slidewin_api_print(b, "\", \"path\": null, \"%s\": %uz",
+                                    name, len);
+        return;
+    }
+
+    ngx_http_slidewin_api_print(b, "\", \"path\": \"%s",
+                                in_args ? "keys?key=" : "keys/");
+    b->last += sw_text_uri((char *) b->last, key, n);
+    ngx_http_slidewin_api_print(b, "\"");
+}
+
+
+ngx_int_t
+ngx_http_slidewin_api_json_bans(ngx_http_request_t *r,
+    ngx_http_slidewin_policy_t *policy)
+{
+    ngx_int_t                       max;
+    ngx_str_t                       arg;
+    ngx_http_slidewin_api_bans_t   *bans;
+
+    max = NGX_MAX_INT32_VALUE;
+
+    if (ngx_http_arg(r, (u_char *) "max", 3, &arg) == NGX_OK) {
+        max = ngx_atoi(arg.data, arg.len);
+
+        if (max == NGX_ERROR) {
+            return ngx_http_slidewin_api_send_error(r, NGX_HTTP_BAD_REQUEST,
+                                    "max must be a number, of bans to list");
+        }
+    }
+
+    bans = ngx_pcalloc(r->pool, sizeof(ngx_http_slidewin_api_bans_t));
+    if (bans == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    bans->policy = policy;
+
+    if (policy->bans
+        && ngx_http_slidewin_bans_list(policy->bans, r->pool, max, &bans->list)
+           != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_slidewin_api_json_send(r,
+                                  ngx_http_slidewin_api_json_bans_next, bans);
+}
+
+
+static ngx_int_t
+ngx_http_slidewin_api_json_bans_next(ngx_http_slidewin_api_body_t *body,
+    ngx_buf_t *b)
+{
+    ngx_http_slidewin_api_bans_t   *bans;
+    ngx_http_slidewin_bans_list_t  *list;
+
+    bans = body->data;
+    list = &bans->list;
+
+    if (body->section++ == 0) {
+        ngx_http_slidewin_api_print(b, "{\"active\": %ui, \"overflow\": %ui, "
+                                       "\"bans\": [",
+                                    list->active, list->overflow);
+    }
+
+    for ( /* void */ ; body->item < list->n; body->item++) {
+
+        if (b->end - b->last < NGX_HTTP_SLIDEWIN_API_ITEM) {
+            return NGX_AGAIN;
+        }
+
+        ngx_http_slidewin_api_print(b, body->item ? ",\n" : "\n");
+        ngx_http_slidewin_api_json_print_ban(b, &list->entries[body->item],
+                                             &bans->policy->ban);
+    }
+
+    ngx_http_slidewin_api_print(b, "]}\n");
+
+    return NGX_OK;
+}
+
+
+/*
+ * A store does not tell the length of a ban that began elsewhere; where all are
+ * of the same length it is that.
+ */
+
+static void
+ngx_http_slidewin_api_json_print_ban(ngx_buf_t *b, sw_bans_entry_t *ban,
+    sw_ban_rule_t *rule)
+{
+    int64_t  length;
+
+    length = ban->length;
+
+    if (length == 0 && rule->max == 0 && ban->left <= rule->time) {
+        length = rule->time;
+    }
+
+    if (ban->len) {
+        ngx_http_slidewin_api_json_print_key(b, ban->key, ban->len,
+                                             SW_BANS_KEY, "key_length");
+    } else {
+        ngx_http_slidewin_api_print(b, "{\"key\": null, \"path\": null");
+    }
+
+    ngx_http_slidewin_api_print(b, ", \"left\": %L, \"length\": ",
+                                ngx_http_slidewin_seconds(ban->left));
+
+    if (length == 0) {
+        ngx_http_slidewin_api_print(b, "null, \"began\": null}");
+        return;
+    }
+
+    ngx_http_slidewin_api_print_seconds(b, length);
+    ngx_http_slidewin_api_print(b, ", \"began\": %T}",
+                                ngx_time()
+                                - (time_t) ((length - ban->left) / 1000));
 }
 
 

@@ -5,6 +5,7 @@
 
 #include "ngx_http_slidewin_api_keys.h"
 #include "ngx_http_slidewin_api_send.h"
+#include "ngx_http_slidewin_ban.h"
 #include "ngx_http_slidewin_cache.h"
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_ctx.h"
@@ -50,6 +51,8 @@ static ngx_int_t ngx_http_slidewin_api_key_deleted(
     ngx_http_slidewin_api_ask_t *ask, ngx_int_t rc);
 static ngx_int_t ngx_http_slidewin_api_key_rate(ngx_http_request_t *r,
     ngx_str_t *rate, sw_rule_t *rule);
+static void ngx_http_slidewin_api_key_any_rate(
+    ngx_http_slidewin_claim_t *claim);
 
 
 /* a cost of 1: Retry-After is that of an ordinary request */
@@ -85,7 +88,12 @@ ngx_http_slidewin_api_key_get(ngx_http_request_t *r,
 
     } else if (policy->rate) {
         ask->no_rate = 1;
-        return ngx_http_slidewin_api_key_got(ask, NGX_OK);
+
+        if (ask->claim.ban == NULL) {
+            return ngx_http_slidewin_api_key_got(ask, NGX_OK);
+        }
+
+        ngx_http_slidewin_api_key_any_rate(&ask->claim);
     }
 
     store = policy->store;
@@ -129,6 +137,7 @@ ngx_http_slidewin_api_ask_create(ngx_http_request_t *r,
     ask->claim.key = *key;
     ask->claim.rule = policy->rule;
     ask->claim.cost = 1;
+    ask->claim.ban = policy->bans ? &policy->ban : NULL;
 
     ask->claims[0] = &ask->claim;
     ask->claims[1] = &ask->spare;
@@ -164,6 +173,25 @@ ngx_http_slidewin_api_key_rate(ngx_http_request_t *r, ngx_str_t *rate,
     rule->slices = ngx_min(rule->slices, rule->window);
 
     return sw_rule_error(rule) ? NGX_ERROR : NGX_OK;
+}
+
+
+/*
+ * A ban is the same for all rates, and nothing else is told.  A cost of 0
+ * leaves what was counted by other rates as it is.
+ */
+
+static void
+ngx_http_slidewin_api_key_any_rate(ngx_http_slidewin_claim_t *claim)
+{
+    sw_rule_t  *rule;
+
+    rule = &claim->rule;
+    claim->cost = 0;
+
+    rule->limit = 1;
+    rule->window = 1000;
+    rule->slices = ngx_min(rule->slices, rule->window);
 }
 
 
@@ -266,6 +294,11 @@ ngx_http_slidewin_api_key_got(ngx_http_slidewin_api_ask_t *ask, ngx_int_t rc)
                                                 "the store does not answer");
     }
 
+    if (ask->claim.ban) {
+        ngx_http_slidewin_ban_list(ask->policy, ask->policy->store,
+                                   &ask->claim, ask->call.asked_at);
+    }
+
     body = ngx_pcalloc(r->pool, sizeof(ngx_http_slidewin_api_body_t));
     if (body == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -316,7 +349,8 @@ ngx_http_slidewin_api_key_next(ngx_http_slidewin_api_body_t *body,
                                    : ngx_http_slidewin_seconds(verdict->retry));
     }
 
-    ngx_http_slidewin_api_print(b, ", \"banned\": 0}\n");
+    ngx_http_slidewin_api_print(b, ", \"banned\": %L}\n",
+                                ngx_http_slidewin_seconds(claim->banned));
 
     return NGX_OK;
 }
@@ -380,6 +414,10 @@ ngx_http_slidewin_api_key_deleted(ngx_http_slidewin_api_ask_t *ask,
                                       "the store does not answer: what this "
                                       "machine remembers is cleared, what the "
                                       "store counts may not be");
+    }
+
+    if (ask->policy->bans) {
+        ngx_http_slidewin_bans_remove(ask->policy->bans, &ask->claim.key);
     }
 
     ngx_log_error(NGX_LOG_NOTICE, ask->request->connection->log, 0,

@@ -54,7 +54,10 @@ ngx_http_slidewin_metric(size);
 ngx_http_slidewin_metric(free);
 ngx_http_slidewin_metric(entries);
 ngx_http_slidewin_metric(evictions);
+ngx_http_slidewin_metric(charges);
 ngx_http_slidewin_metric(overflow);
+ngx_http_slidewin_metric(bans_active);
+ngx_http_slidewin_metric(bans_overflow);
 ngx_http_slidewin_metric(bans);
 ngx_http_slidewin_metric(suspected);
 ngx_http_slidewin_metric(duration);
@@ -122,13 +125,25 @@ static const ngx_http_slidewin_metric_t  ngx_http_slidewin_metrics[] = {
       "Entries that made room for others; live: they were still of use.",
       ngx_http_slidewin_of_zone, ngx_http_slidewin_metric_evictions },
 
+    { "slidewin_charges_total", "counter",
+      "Requests with charge=; settled: by their true cost.",
+      ngx_http_slidewin_of_zone, ngx_http_slidewin_metric_charges },
+
     { "slidewin_top_overflow", "gauge",
       "Rejections that a client outside the list of the most rejected may "
       "have at most.",
       ngx_http_slidewin_of_zone, ngx_http_slidewin_metric_overflow },
 
     { "slidewin_bans_active", "gauge",
-      "Clients that are banned.",
+      "Bans in force that this machine has heard of.",
+      ngx_http_slidewin_of_zone, ngx_http_slidewin_metric_bans_active },
+
+    { "slidewin_bans_overflow", "gauge",
+      "About how many more there are, which the list has no room for.",
+      ngx_http_slidewin_of_zone, ngx_http_slidewin_metric_bans_overflow },
+
+    { "slidewin_bans_total", "counter",
+      "Bans that began with a rejection by this machine.",
       ngx_http_slidewin_of_zone, ngx_http_slidewin_metric_bans },
 
     { "slidewin_shared_key_suspected", "gauge",
@@ -480,6 +495,21 @@ ngx_http_slidewin_metric(evictions)
 }
 
 
+ngx_http_slidewin_metric(charges)
+{
+    ngx_http_slidewin_zone_snapshot_t  *zone;
+
+    zone = &all->zones[i];
+
+    ngx_http_slidewin_api_print(b, "%s{zone=\"%V\",result=\"settled\"} %uA\n"
+                                   "%s{zone=\"%V\",result=\"estimated\"} %uA\n",
+                                name, &zone->policy->name,
+                                zone->counters.charges_settled,
+                                name, &zone->policy->name,
+                                zone->counters.charges_estimated);
+}
+
+
 ngx_http_slidewin_metric(overflow)
 {
     ngx_http_slidewin_metric_print_zone(b, name, all, i, "%L",
@@ -487,9 +517,24 @@ ngx_http_slidewin_metric(overflow)
 }
 
 
+ngx_http_slidewin_metric(bans_active)
+{
+    ngx_http_slidewin_metric_print_zone(b, name, all, i, "%ui",
+                                        all->zones[i].bans);
+}
+
+
+ngx_http_slidewin_metric(bans_overflow)
+{
+    ngx_http_slidewin_metric_print_zone(b, name, all, i, "%ui",
+                                        all->zones[i].bans_overflow);
+}
+
+
 ngx_http_slidewin_metric(bans)
 {
-    ngx_http_slidewin_metric_print_zone(b, name, all, i, "%d", 0);
+    ngx_http_slidewin_metric_print_zone(b, name, all, i, "%uA",
+                                        all->zones[i].counters.bans);
 }
 
 

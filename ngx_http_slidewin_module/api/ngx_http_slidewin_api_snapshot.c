@@ -254,6 +254,14 @@ ngx_http_slidewin_api_snapshot_zone(ngx_http_slidewin_policy_t *policy,
 
     zone->overflow = policy->top ? ngx_http_slidewin_top_overflow(policy->top)
                                  : 0;
+
+    zone->bans = 0;
+    zone->bans_overflow = 0;
+
+    if (policy->bans) {
+        ngx_http_slidewin_bans_count(policy->bans, &zone->bans,
+                                     &zone->bans_overflow);
+    }
 }
 
 

@@ -21,6 +21,8 @@ typedef struct {
     ngx_http_slidewin_zone_usage_t         usage;
     ngx_http_slidewin_suspect_t            suspect;    /* at 0: none */
     int64_t                                overflow;
+    ngx_uint_t                             bans;
+    ngx_uint_t                             bans_overflow;
 } ngx_http_slidewin_zone_snapshot_t;
 
 

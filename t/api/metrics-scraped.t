@@ -189,8 +189,9 @@ for my $store ('default', 'cluster', 'dead', $odd) {
 
 is(join(' ', map { sum($fresh, "slidewin_$_", zone => 'half') }
              qw(limit window_seconds zone_size_bytes zone_entries bans_active
-                top_overflow shared_key_suspected)),
-   '9000 0.5 1048576 0 0 0 0', 'gauges of a zone');
+                bans_overflow bans_total top_overflow
+                shared_key_suspected)),
+   '9000 0.5 1048576 0 0 0 0 0 0', 'gauges of a zone');
 is(sum($fresh, 'slidewin_window_seconds', zone => 'a'), 40 * 86400,
    'a window in seconds');
 is(join(' ', map { sum($fresh, "slidewin_$_", zone => 'plan') }

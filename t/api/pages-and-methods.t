@@ -25,7 +25,8 @@ my %types = (
 );
 
 my @pages = ('', qw(info zones stores metrics zones/one zones/two.a-b_c
-                    zones/one/top zones/one/keys/a zones/one/keys?key=a
+                    zones/one/top zones/one/bans zones/one/keys/a
+                    zones/one/keys?key=a
                     zones/two.a-b_c/keys/a), 'zones/two.a-b_c/keys/a?rate=5r/m');
 
 # every page, GET and HEAD
@@ -58,6 +59,7 @@ for my $page (@pages) {
 
 for my $page (qw(x info/ info/x infox /info zones/ zones// zones/nosuch zones/on
                  zones/onee zones/one/ zones/one/topx zones/one/top/
+                 zones/one/bansx zones/one/bans/ zones/one/bans/x
                  zones/one/top/x zones/one/key zones/one/keysx zones/one/keys
                  zones/one/keys?k=a zones/One ZONES metrics/ stores/x zone
                  zones%2Fone zones/one%2Ftop zones/nosuch/keys/a),
@@ -79,7 +81,8 @@ for my $page (qw(x info/ info/x infox /info zones/ zones// zones/nosuch zones/on
 my $read = 'GET, HEAD';
 
 for my $method (qw(POST PUT OPTIONS PATCH DELETE PROPFIND MKCOL FOO)) {
-    for my $page ('', qw(info zones stores metrics zones/one zones/one/top)) {
+    for my $page ('', qw(info zones stores metrics zones/one zones/one/top
+                       zones/one/bans)) {
         my $got = ask($method, "/slidewin/$page");
         is("$got->{status} $got->{header}{allow}", "405 $read",
            "$method '$page' is not allowed");
