@@ -120,7 +120,7 @@ slidewin zone=two;
     location /t {
         slidewin one;
     }
---- emerg: invalid parameter "one" in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run
+--- emerg: invalid parameter "one" in "slidewin" directive, it must be one of zone=, cost=, charge=, count=, reset=, delay=, if=, headers=, dry_run
 
 
 
@@ -150,7 +150,7 @@ slidewin zone=two;
     location /t {
         slidewin zone=one foo=bar;
     }
---- emerg: invalid parameter "foo=bar" in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run
+--- emerg: invalid parameter "foo=bar" in "slidewin" directive, it must be one of zone=, cost=, charge=, count=, reset=, delay=, if=, headers=, dry_run
 
 
 
@@ -170,7 +170,7 @@ slidewin zone=two;
     location /t {
         slidewin zone=one dry_run=on;
     }
---- emerg: invalid parameter "dry_run=on" in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run
+--- emerg: invalid parameter "dry_run=on" in "slidewin" directive, it must be one of zone=, cost=, charge=, count=, reset=, delay=, if=, headers=, dry_run
 
 
 
@@ -290,7 +290,7 @@ slidewin zone=two;
     location /t {
         slidewin zone=one off;
     }
---- emerg: invalid parameter "off" in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run
+--- emerg: invalid parameter "off" in "slidewin" directive, it must be one of zone=, cost=, charge=, count=, reset=, delay=, if=, headers=, dry_run
 
 
 
@@ -300,7 +300,7 @@ slidewin zone=two;
     location /t {
         slidewin on;
     }
---- emerg: invalid parameter "on" in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run
+--- emerg: invalid parameter "on" in "slidewin" directive, it must be one of zone=, cost=, charge=, count=, reset=, delay=, if=, headers=, dry_run
 
 
 
@@ -719,7 +719,7 @@ slidewin zone=two;
     location /t {
         slidewin zone=one count;
     }
---- emerg: invalid parameter "count" in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run
+--- emerg: invalid parameter "count" in "slidewin" directive, it must be one of zone=, cost=, charge=, count=, reset=, delay=, if=, headers=, dry_run
 
 
 
@@ -789,7 +789,7 @@ slidewin zone=two;
     location /t {
         slidewin zone=one reset;
     }
---- emerg: invalid parameter "reset" in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run
+--- emerg: invalid parameter "reset" in "slidewin" directive, it must be one of zone=, cost=, charge=, count=, reset=, delay=, if=, headers=, dry_run
 
 
 
@@ -979,7 +979,7 @@ slidewin zone=two;
     location /t {
         slidewin zone=one delay;
     }
---- emerg: invalid parameter "delay" in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run
+--- emerg: invalid parameter "delay" in "slidewin" directive, it must be one of zone=, cost=, charge=, count=, reset=, delay=, if=, headers=, dry_run
 
 
 
@@ -1070,7 +1070,7 @@ slidewin zone=two;
     location /t {
         slidewin zone=one if;
     }
---- emerg: invalid parameter "if" in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run
+--- emerg: invalid parameter "if" in "slidewin" directive, it must be one of zone=, cost=, charge=, count=, reset=, delay=, if=, headers=, dry_run
 
 
 
@@ -1130,7 +1130,7 @@ slidewin zone=two;
     location /t {
         slidewin zone=one headers;
     }
---- emerg: invalid parameter "headers" in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run
+--- emerg: invalid parameter "headers" in "slidewin" directive, it must be one of zone=, cost=, charge=, count=, reset=, delay=, if=, headers=, dry_run
 
 
 
@@ -1140,4 +1140,45 @@ slidewin zone=two;
     location /t {
         slidewin zone=one password=s3cret;
     }
---- emerg: invalid parameter "password=..." in "slidewin" directive, it must be one of zone=, cost=, count=, reset=, delay=, if=, headers=, dry_run
+--- emerg: invalid parameter "password=..." in "slidewin" directive, it must be one of zone=, cost=, charge=, count=, reset=, delay=, if=, headers=, dry_run
+
+
+
+=== TEST 113: charge: nothing
+--- zone: $remote_addr zone=one:1m rate=5r/m;
+--- config
+    location /t {
+        slidewin zone=one charge=;
+    }
+--- emerg: invalid charge "charge=" in "slidewin" directive, it must have a variable
+
+
+
+=== TEST 114: charge: a number is what cost= takes
+--- zone: $remote_addr zone=one:1m rate=5r/m;
+--- config
+    location /t {
+        slidewin zone=one charge=5;
+    }
+--- emerg: invalid charge "charge=5" in "slidewin" directive, it must have a variable
+
+
+
+=== TEST 115: charge: an unknown variable
+--- zone: $remote_addr zone=one:1m rate=5r/m;
+--- config
+    location /t {
+        slidewin zone=one charge=$no_such_variable;
+    }
+--- emerg: unknown "no_such_variable" variable
+--- nowhere
+
+
+
+=== TEST 116: charge: twice
+--- zone: $remote_addr zone=one:1m rate=5r/m;
+--- config
+    location /t {
+        slidewin zone=one charge=$bytes_sent charge=$bytes_sent;
+    }
+--- emerg: duplicate parameter "charge=$bytes_sent" in "slidewin" directive

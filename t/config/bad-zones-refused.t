@@ -143,19 +143,19 @@ __DATA__
 
 === TEST 23: unknown parameter
 --- zone: $remote_addr zone=one:1m rate=5r/m foo=bar;
---- emerg: invalid parameter "foo=bar" in "slidewin_zone" directive, it must be one of zone=, rate=, algorithm=, slices=, store=, on_error=, lease=, deny_cache=, top=
+--- emerg: invalid parameter "foo=bar" in "slidewin_zone" directive, it must be one of zone=, rate=, algorithm=, slices=, store=, on_error=, lease=, deny_cache=, ban=, top=
 
 
 
 === TEST 24: a parameter that stands alone
 --- zone: $remote_addr zone=one:1m rate=5r/m sync;
---- emerg: invalid parameter "sync" in "slidewin_zone" directive, it must be one of zone=, rate=, algorithm=, slices=, store=, on_error=, lease=, deny_cache=, top=
+--- emerg: invalid parameter "sync" in "slidewin_zone" directive, it must be one of zone=, rate=, algorithm=, slices=, store=, on_error=, lease=, deny_cache=, ban=, top=
 
 
 
 === TEST 25: a parameter of slidewin
 --- zone: $remote_addr zone=one:1m rate=5r/m dry_run;
---- emerg: invalid parameter "dry_run" in "slidewin_zone" directive, it must be one of zone=, rate=, algorithm=, slices=, store=, on_error=, lease=, deny_cache=, top=
+--- emerg: invalid parameter "dry_run" in "slidewin_zone" directive, it must be one of zone=, rate=, algorithm=, slices=, store=, on_error=, lease=, deny_cache=, ban=, top=
 
 
 
@@ -495,3 +495,93 @@ __DATA__
 === TEST 79: zone larger than its links can tell
 --- zone: $remote_addr zone=one:32769m rate=5r/m;
 --- emerg: zone "one" is too large, it must be at most 32768m
+
+
+
+=== TEST 80: a ban: no time
+--- zone: $remote_addr zone=one:1m rate=5r/m ban=;
+--- emerg: invalid ban "ban=" in "slidewin_zone" directive, it must be a time, or the first and the longest, such as 1m..1d
+
+
+
+=== TEST 81: a ban: a time without a unit
+--- zone: $remote_addr zone=one:1m rate=5r/m ban=5;
+--- emerg: invalid ban "ban=5" in "slidewin_zone" directive, it must be a time, or the first and the longest, such as 1m..1d
+
+
+
+=== TEST 82: a ban: no time at all
+--- zone: $remote_addr zone=one:1m rate=5r/m ban=0s;
+--- emerg: invalid ban "ban=0s" in "slidewin_zone" directive, it must be a time, or the first and the longest, such as 1m..1d
+
+
+
+=== TEST 83: a ban: a negative time
+--- zone: $remote_addr zone=one:1m rate=5r/m ban=-1m;
+--- emerg: invalid ban "ban=-1m" in "slidewin_zone" directive, it must be a time, or the first and the longest, such as 1m..1d
+
+
+
+=== TEST 84: a ban: a word
+--- zone: $remote_addr zone=one:1m rate=5r/m ban=off;
+--- emerg: invalid ban "ban=off" in "slidewin_zone" directive, it must be a time, or the first and the longest, such as 1m..1d
+
+
+
+=== TEST 85: a ban: a range without an end
+--- zone: $remote_addr zone=one:1m rate=5r/m ban=1m..;
+--- emerg: invalid ban "ban=1m.." in "slidewin_zone" directive, it must be a time, or the first and the longest, such as 1m..1d
+
+
+
+=== TEST 86: a ban: a range without a beginning
+--- zone: $remote_addr zone=one:1m rate=5r/m ban=..1d;
+--- emerg: invalid ban "ban=..1d" in "slidewin_zone" directive, it must be a time, or the first and the longest, such as 1m..1d
+
+
+
+=== TEST 87: a ban: a range that shrinks
+--- zone: $remote_addr zone=one:1m rate=5r/m ban=1d..1m;
+--- emerg: invalid ban "ban=1d..1m" in "slidewin_zone" directive, it must be a time, or the first and the longest, such as 1m..1d
+
+
+
+=== TEST 88: a ban: a range of one point
+--- zone: $remote_addr zone=one:1m rate=5r/m ban=1m.1d;
+--- emerg: invalid ban "ban=1m.1d" in "slidewin_zone" directive, it must be a time, or the first and the longest, such as 1m..1d
+
+
+
+=== TEST 89: a ban: a range of three points
+--- zone: $remote_addr zone=one:1m rate=5r/m ban=1m...1d;
+--- emerg: invalid ban "ban=1m...1d" in "slidewin_zone" directive, it must be a time, or the first and the longest, such as 1m..1d
+
+
+
+=== TEST 90: a ban: two ranges
+--- zone: $remote_addr zone=one:1m rate=5r/m ban=1m..1d..1w;
+--- emerg: invalid ban "ban=1m..1d..1w" in "slidewin_zone" directive, it must be a time, or the first and the longest, such as 1m..1d
+
+
+
+=== TEST 91: a ban: a time of more than seven weeks
+--- zone: $remote_addr zone=one:1m rate=5r/m ban=8w;
+--- emerg: invalid ban "ban=8w" in "slidewin_zone" directive, it must be a time, or the first and the longest, such as 1m..1d
+
+
+
+=== TEST 92: a ban: a range of more than seven weeks
+--- zone: $remote_addr zone=one:1m rate=5r/m ban=1m..8w;
+--- emerg: invalid ban "ban=1m..8w" in "slidewin_zone" directive, it must be a time, or the first and the longest, such as 1m..1d
+
+
+
+=== TEST 93: a ban: a fraction
+--- zone: $remote_addr zone=one:1m rate=5r/m ban=1.5h;
+--- emerg: invalid ban "ban=1.5h" in "slidewin_zone" directive, it must be a time, or the first and the longest, such as 1m..1d
+
+
+
+=== TEST 94: two bans
+--- zone: $remote_addr zone=one:1m rate=5r/m ban=1m ban=1m..1d;
+--- emerg: duplicate parameter "ban=1m..1d" in "slidewin_zone" directive

@@ -31,6 +31,9 @@ __DATA__
     slidewin_zone $remote_addr zone=r:32k rate=2048r/m algorithm=log;
     slidewin_zone $remote_addr zone=s:32k rate=5r/10ms algorithm=strict slices=10;
     slidewin_zone $remote_addr zone=t:32k rate=5r/10ms algorithm=strict;
+    slidewin_zone $remote_addr zone=u:32k rate=5r/m ban=1ms;
+    slidewin_zone $remote_addr zone=v:32k rate=5r/m ban=10m..10m;
+    slidewin_zone $remote_addr zone=w:32k rate=5r/m ban=1m..7w;
 --- config
     location /t {
         slidewin zone=a;
@@ -54,6 +57,9 @@ __DATA__
         slidewin zone=r;
         slidewin zone=s;
         slidewin zone=t;
+        slidewin zone=u;
+        slidewin zone=v;
+        slidewin zone=w;
         empty_gif;
         add_header X-Limit "$slidewin_status $slidewin_remaining";
     }
@@ -244,6 +250,31 @@ RateLimit-Policy: "d";q=5;w=60, "e";q=5;w=60, "f";q=1000;w=3600, "g";q=1;w=86400
     }
 --- request
 GET /t
+--- response_headers
+X-Limit: PASSED 4
+--- no_error_log
+[error]
+[warn]
+
+
+
+=== TEST 9: charges
+--- http_config
+    slidewin_zone $remote_addr zone=a:32k rate=5r/h;
+    slidewin_zone $remote_addr zone=b:32k rate=5r/h;
+    slidewin_zone $remote_addr zone=c:32k rate=5r/h;
+    slidewin_zone $remote_addr zone=d:32k rate=5r/h;
+--- config
+    location /t {
+        slidewin zone=a charge=$upstream_http_x_cost;
+        slidewin zone=b cost=0 charge=$bytes_sent;
+        slidewin zone=c cost=$arg_c charge=$arg_a,$arg_b count=2xx reset=401;
+        slidewin charge=${request_time}0 zone=d delay=1s dry_run;
+        empty_gif;
+        add_header X-Limit "$slidewin_status $slidewin_remaining";
+    }
+--- request
+GET /t?c=1
 --- response_headers
 X-Limit: PASSED 4
 --- no_error_log

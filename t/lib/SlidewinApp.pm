@@ -15,7 +15,9 @@ our @ISA = ('SlidewinProcess');
 
 # start CODE: the code gets { method, uri, header => {}, body } and returns a
 # status, a body and fields, or nothing: then there is no answer until nginx
-# closes the connection. Without code the answer is always 200.
+# closes the connection. Without code the answer is always 200. A body that is
+# code itself is sent in parts: it gets a function that sends one, and returns
+# the fields of a trailer.
 sub start {
     my ($class, $code) = @_;
     my $address = SlidewinProcess::own_address();
@@ -58,12 +60,37 @@ sub _serve {
 
         $body //= "$request->{method} $request->{uri}\n";
 
-        print $socket "HTTP/1.1 $status Said\r\n",
-                      map({ "$_: $fields{$_}\r\n" } sort keys %fields),
-                      'Content-Length: ', length $body, "\r\n",
-                      "Connection: close\r\n\r\n", $body;
+        my $parts = ref $body eq 'CODE';
+
+        print $socket "HTTP/1.1 $status Said\r\n", _fields(%fields),
+                      $parts ? "Transfer-Encoding: chunked\r\n"
+                      : 'Content-Length: ' . length($body) . "\r\n",
+                      "Connection: close\r\n\r\n", $parts ? '' : $body;
+        _send_parts($socket, $body) if $parts;
         close $socket;
     }
+}
+
+sub _fields {
+    my (%fields) = @_;
+
+    return map { "$_: $fields{$_}\r\n" } sort keys %fields;
+}
+
+# who reads them may have left
+sub _send_parts {
+    my ($socket, $code) = @_;
+    local $SIG{PIPE} = 'IGNORE';
+
+    $socket->autoflush(1);
+
+    my %trailer = $code->(sub {
+        printf $socket "%x\r\n%s\r\n", length $_[0], $_[0];
+    });
+
+    print $socket "0\r\n", _fields(%trailer), "\r\n";
+
+    return;
 }
 
 sub _request {

@@ -1,9 +1,10 @@
 package SlidewinCount;
 
-# For suites of count= and reset=: the same scenario in each store. edge() is an
-# nginx with a zone for each algorithm, 5r/40d of the client in ?k=, and
-# locations /peek_ZONE that tell what is left of it. Its upstreams: "origin"
-# answers /STATUS with that status, "held" when the suite says so, "down" never.
+# For suites of count=, reset= and charge=: the same scenario in each store.
+# edge() is an nginx with a zone for each algorithm, 5r/40d of the client in ?k=,
+# and locations /peek_ZONE that tell what is left of it. Its upstreams: "origin"
+# answers /STATUS with that status, "held" when the suite says so, "down" never;
+# "told", of told(), tells what a request has cost.
 
 use strict;
 use warnings;
@@ -90,6 +91,24 @@ END
                                 server => $server);
 }
 
+# told TEXT: for the http of an edge; its upstream "told" answers 200, and has
+# in X-Cost what the request has in ?c=. TEXT goes into its server, which
+# listens on the socket told1 of the first edge, told2 of the second.
+sub told {
+    my ($self, $more) = @_;
+    my $socket = "unix:$self->{sockets}/told" . ++$self->{told};
+
+    return <<"END";
+    upstream told { server $socket; }
+    server {
+        listen $socket;
+        add_header X-Cost \$arg_c always;
+        location / { return 200; }
+        @{[$more // '']}
+    }
+END
+}
+
 # a client that has made no request yet
 sub fresh { return 'k' . ++$fresh }
 
@@ -164,11 +183,27 @@ sub has {
 sub answer {
     my ($self, $status, $n) = @_;
 
-    for my $c (splice @{$self->{requests}}, 0, $n // @{$self->{requests}}) {
-        syswrite $c, "HTTP/1.1 $status X\r\nContent-Length: 0\r\n"
-                     . "Connection: close\r\n\r\n";
-        close $c;
-    }
+    $self->_send($status) for 1 .. $n // @{$self->{requests}};
+
+    return;
+}
+
+# tell COST...: answers the first requests with 200, and these in X-Cost
+sub tell {
+    my ($self, @costs) = @_;
+
+    $self->_send(200, "X-Cost: $_\r\n") for @costs;
+
+    return;
+}
+
+sub _send {
+    my ($self, $status, $fields) = @_;
+    my $c = shift @{$self->{requests}} // die "no request is held\n";
+
+    syswrite $c, "HTTP/1.1 $status X\r\nContent-Length: 0\r\n"
+                 . ($fields // '') . "Connection: close\r\n\r\n";
+    close $c;
 
     return;
 }

@@ -529,11 +529,12 @@ sub give_back {
 }
 
 # take COMMAND: the numbers of a true reply. It knows the algorithms log and
-# fixed, and counter within one window.
+# fixed, counter within one window, and bans that do not double.
 sub take {
     my ($self, $command) = @_;
     my (undef, undef, $n, @keys) = @$command;
-    my $argument = pop @keys;
+    my ($argument, $rules) = splice @keys, $n;
+    my @bans = defined $rules ? splice @keys, $n / 2 : ();
     my ($number, $now, $times) = _numbers($argument, 0, 3);
     $now ||= int 1000 * Time::HiRes::time();
     my $model = $self->{server}{model};
@@ -561,6 +562,26 @@ sub take {
                           window => $window, state => $state, then => $then,
                           total => $total, admitted => $admitted,
                           room => $room, prefetch => $prefetch };
+    }
+
+    @bans = map {
+        my ($length, undef, $begins) = _numbers($rules, 21 * $_, 3);
+        my $ends = \($model->{$bans[$_]} //= 0);
+        { length => $length, begins => $begins, ends => $ends,
+          left => $$ends > $now ? $$ends - $now : 0, began => 0 };
+    } 0 .. $#bans;
+
+    $all = 0 if grep { $_->{left} } @bans;
+
+    for my $i (0 .. $#bans) {
+        my $ban = $bans[$i];
+        my $admitted = $policies[$i]{admitted};
+
+        next if $ban->{left} || !$ban->{length} || !$ban->{begins}
+                || $admitted >= $times || $admitted > $all;
+
+        ${$ban->{ends}} = $now + $ban->{length};
+        @$ban{qw(left began)} = ($ban->{length}, 1);
     }
 
     my @numbers = ($number, $now);
@@ -596,7 +617,7 @@ sub take {
              @$state ? $state->[-1][0] : 0, $fits;
     }
 
-    return @numbers;
+    return (@numbers, map { @$_{qw(left began)} } @bans);
 }
 
 1;

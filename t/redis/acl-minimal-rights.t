@@ -6,6 +6,7 @@ use warnings;
 
 use SlidewinNginx;
 use SlidewinRedis;
+use SlidewinStats;
 use Test::More;
 
 my ($least) = SlidewinNginx::slurp(SlidewinRedis::root() . '/docs/redis.md')
@@ -23,7 +24,9 @@ my $nginx = SlidewinNginx->start(
     http => join('', values %zones)
             . "slidewin_redis $url timeout=2s connect_timeout=5s;
                slidewin_zone \$arg_k zone=long:1m rate=200r/h algorithm=log;
-               slidewin_zone \$arg_k zone=brief:1m rate=200r/2s algorithm=log;",
+               slidewin_zone \$arg_k zone=brief:1m rate=200r/2s algorithm=log;"
+            . 'slidewin_zone $arg_k zone=bans:1m rate=3r/40d ban=1h..1d;
+               slidewin_zone $arg_k zone=dry:1m rate=3r/40d ban=1h;',
     server => 'add_header X-Source $slidewin_source always;'
               . join('', map { "location = /$_ { slidewin zone=$_;"
                                . " empty_gif; }\n" } keys %zones)
@@ -33,7 +36,13 @@ my $nginx = SlidewinNginx->start(
                                          empty_gif; }
                  location = /back { slidewin zone=fixed count=404; empty_gif; }
                  location = /forgiven { slidewin zone=fixed reset=200;
-                                        empty_gif; }',
+                                        empty_gif; }
+                 location = /bans { slidewin zone=bans; empty_gif; }
+                 location = /bans_look { slidewin zone=bans cost=0; empty_gif; }
+                 location = /dry { slidewin zone=dry dry_run; empty_gif; }'
+              . join('', map { "location = /charge_$_ { slidewin zone=$_"
+                               . ' charge=$arg_c; empty_gif; }' } keys %zones)
+              . SlidewinStats::location(),
 );
 
 my $fresh = 0;
@@ -52,9 +61,22 @@ sub sources {
 
     $uri .= '?k=' . ++$fresh if $uri !~ /\?/;
 
+    return join ' ', map { source($nginx->get($uri)) } 1 .. $n;
+}
+
+sub source {
+    my ($answer) = @_;
+
+    return "$answer->{status}-" . ($answer->{header}{'x-source'} // '');
+}
+
+# told URI, N: statuses of one client, and what decided
+sub told {
+    my ($uri, $n) = @_;
+
     return join ' ', map {
-        my $answer = $nginx->get($uri);
-        "$answer->{status}-" . ($answer->{header}{'x-source'} // '');
+        my $answer = $nginx->get("$uri?k=$fresh");
+        join '-', $answer->{header}{'x-status'}, $answer->{header}{'x-source'};
     } 1 .. $n;
 }
 
@@ -68,8 +90,9 @@ sub works {
 
 # What does not work with these permissions: the four algorithms, a long log, a
 # script that Redis has forgotten, a request refunded because of its status, a
-# status that clears the client. The caller says whether all must work, because
-# it takes a while to see that something does not.
+# status that clears the client, a ban and its end by an operator, a ban of a
+# dry run, a charge to each algorithm. The caller says whether all must work,
+# because it takes a while to see that something does not.
 sub broken {
     my ($all, @may) = @_;
     my @broken;
@@ -126,6 +149,32 @@ sub broken {
            ne join ' ', ('200-redis') x 5;
     works(5);
 
+    $fresh++;
+    push @broken, 'ban'
+        if told('/bans', 5) ne 'PASSED-redis PASSED-redis PASSED-redis'
+                               . ' REJECTED-redis BANNED-deny_cache'
+           || (SlidewinStats::look($nginx, 'bans', $fresh)->{banned} // 0) < 1;
+    works(5);
+    push @broken, 'lifted'
+        if SlidewinStats::forget($nginx, 'bans', $fresh) != 204
+           || told('/bans_look', 1) ne 'PASSED-redis';
+    works(5);
+
+    $fresh++;
+    push @broken, 'dry run'
+        if told('/dry', 5) ne join ' ', ('PASSED-redis') x 3,
+                                        ('REJECTED_DRY_RUN-redis') x 2;
+    works(5);
+
+    # three of three, in one go
+    for my $algorithm (sort keys %zones) {
+        $fresh++;
+        $nginx->get("/charge_$algorithm?k=$fresh&c=3");
+        push @broken, "charge $algorithm"
+            if sources("/$algorithm?k=$fresh", 1) ne '429-redis';
+        works(5);
+    }
+
     return join ' ', @broken;
 }
 
@@ -134,11 +183,11 @@ is(broken(0, split ' ', "$least +script|load"), '',
    'enough: the same and +script|load, which spares the first check a way');
 
 for (['+time', 'all'], ['+evalsha', 'all'], ['+get', 'all'], ['+set', 'all'],
-     ['+getrange', 'log long log brief log'],
+     ['+getrange', 'log long log brief log charge log'],
      ['+strlen', 'long log brief log'],
-     ['+append', 'log long log taken back of a log'],
+     ['+append', 'log long log taken back of a log charge log'],
      ['+setrange', 'brief log taken back of a log'],
-     ['+pexpire', 'brief log'], ['+del', 'forgiven'],
+     ['+pexpire', 'brief log'], ['+del', 'forgiven lifted'],
      ['+eval', 'all'], ['~sw:*', 'all'])
 {
     my ($without, $broken) = @$_;

@@ -84,6 +84,25 @@ cmp_ok($bytes{'log 5'}, '<', $bytes{'set 5'}, 'a log of 5');
 cmp_ok($bytes{'log 100'}, '<', $bytes{'set 100'}, 'a log of 100');
 cmp_ok($bytes{'log 1000'}, '<', $bytes{'set 1000'} / 3, 'a log of 1000');
 
+# a ban, beside the count of its client: as take_ban writes it, and in what the
+# page about keys says
+{
+    my $sha = $redis->command('SCRIPT', 'LOAD',
+                              SlidewinRedis::script('take_ban'));
+
+    $redis->command('DEL', $key);
+    $redis->command('EVALSHA', $sha, 2, $key, "$key:ban",
+                    SlidewinRedis::packed(1, 0, 1, policy('c', 1)),
+                    SlidewinRedis::packed(600_000, 86_400_000, 1)) for 1, 2;
+    is($redis->command('STRLEN', "$key:ban"), 14, 'a ban: 14 bytes');
+    $bytes{ban} = $redis->command('MEMORY', 'USAGE', "$key:ban", 'SAMPLES', 0);
+    cmp_ok($bytes{ban}, '<=', 128, '... which take about what a counter does');
+
+    my $ttl = $redis->command('PTTL', "$key:ban");
+    cmp_ok($ttl, '<=', 87_000_000, '... for its length and the longest');
+    cmp_ok($ttl, '>', 86_400_000, '... not for less');
+}
+
 # expired entries do not stay: a log in use is never longer than the entries of
 # one and a half windows
 {
@@ -141,7 +160,7 @@ for my $limit ((5, 1000) x 5) {
 
 diag($redis->version . ', a client of the key "' . $key . '"');
 diag('bytes a client:');
-diag(sprintf '  %-28s %8d', $_, $bytes{$_}) for qw(counter fixed strict);
+diag(sprintf '  %-28s %8d', $_, $bytes{$_}) for qw(counter fixed strict ban);
 diag(sprintf '  %-28s %8d   sorted set %8d   %.1f times less',
              "log of $_", $bytes{"log $_"}, $bytes{"set $_"},
              $bytes{"set $_"} / $bytes{"log $_"}) for 5, 100, 1000;

@@ -1,11 +1,15 @@
-# How much memory a client takes, and how many clients fit into a zone of 1m.
+# How much memory a client takes, and how many clients fit into a zone of 1m;
+# also with bans, and in the zone of a policy that counts in Redis.
 
 use strict;
 use warnings;
 
 use SlidewinNginx;
+use SlidewinRedis;
+use SlidewinStats;
 use Test::More;
 
+my $redis = SlidewinRedis->start;
 my %zones = (
     counter => ['rate=100r/40d', 128],
     fixed => ['rate=100r/40d algorithm=fixed', 128],
@@ -13,15 +17,23 @@ my %zones = (
     'strict-1' => ['rate=100r/40d algorithm=strict slices=1', 128],
     'strict-100' => ['rate=100r/40d algorithm=strict slices=100', 1024],
     log => ['rate=14r/40d algorithm=log', 256],
+    # of each client two requests, so that it has a ban beside its count
+    (map { ("ban-$_" => ["rate=1r/40d algorithm=$_ ban=1h", 128 + 256]) }
+         qw(counter fixed)),
+    'ban-steps' => ['rate=1r/40d ban=1h..1d', 128 + 256],
 );
 
 my $nginx = SlidewinNginx->start(
-    http => "slidewin_log_level info;\n" . join('', map {
-                "slidewin_zone \$arg_k zone=$_:1m $zones{$_}[0];\n"
+    http => "slidewin_log_level info;
+             slidewin_redis @{[$redis->url]} timeout=20s connect_timeout=20s;
+             slidewin_zone \$arg_k zone=redis:1m rate=1r/40d ban=1h
+                           deny_cache=1m;
+" . join('', map {
+                "slidewin_zone \$arg_k zone=$_:1m $zones{$_}[0] store=local;\n"
             } sort keys %zones),
-    server => join '', map {
+    server => SlidewinStats::location() . join '', map {
         "location = /$_ { slidewin zone=$_; empty_gif; }\n"
-    } keys %zones,
+    } keys %zones, 'redis',
 );
 
 my $client = $nginx->client;
@@ -30,11 +42,12 @@ for my $zone (sort keys %zones) {
     my $bytes = $zones{$zone}[1];
     my $about = 1024 * 1024 / $bytes;
     my $n = 0;
+    my $times = $zone =~ /^ban/ ? 2 : 1;
 
     # the log line names the first request that found no room
 
     while (!$nginx->errors(qr/zone "$zone" is full/) && $n < 2 * $about) {
-        $client->statuses(map { "/$zone?k=" . ++$n } 1 .. 500);
+        $client->statuses(map { ("/$zone?k=" . ++$n) x $times } 1 .. 500);
     }
 
     my ($line) = $nginx->errors(qr/zone "$zone" is full/);
@@ -48,6 +61,21 @@ for my $zone (sort keys %zones) {
     cmp_ok($fit, '<=', $about, "$zone: a client takes $bytes bytes");
     cmp_ok($fit, '>=', $about * 0.97, '... and the zone little else');
 }
+
+# banned by Redis: what is remembered of a client
+
+sub free { return SlidewinStats::zone($nginx, 'redis')->{memory}{free} }
+
+my $before = free();
+
+is(SlidewinNginx::tally($client->statuses(map { ("/redis?k=$_") x 2 }
+                                              1 .. 2000)),
+   '200 x2000, 429 x2000', 'banned by Redis: 2000 clients');
+
+my $each = ($before - free()) / 2000;
+
+cmp_ok($each, '>=', 250, '... take 256 bytes each');
+cmp_ok($each, '<=', 262, '... and not more');
 
 # keys of any length take no more
 

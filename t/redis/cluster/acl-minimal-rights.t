@@ -1,5 +1,6 @@
-# The permissions that a user needs in a cluster, besides those for one Redis;
-# and that nginx logs in at every node, with a password from a file.
+# The permissions that a user needs in a cluster, besides those for one Redis,
+# also for ban= and charge=; and that nginx logs in at every node, with a
+# password from a file.
 
 use strict;
 use warnings;
@@ -7,6 +8,7 @@ use warnings;
 use File::Temp ();
 use SlidewinCluster;
 use SlidewinNginx;
+use SlidewinStats;
 use Test::More;
 
 my $least = '~sw:* +time +evalsha +eval +get +getrange +strlen +set'
@@ -51,11 +53,16 @@ my %conf = (
     http => "slidewin_redis $url password_file=$file timeout=5s
                             connect_timeout=5s;
              slidewin_zone \$arg_k zone=a:1m rate=100r/h algorithm=log
+                           on_error=closed;
+             slidewin_zone \$arg_k zone=bans:1m rate=2r/h ban=1h..1d
                            on_error=closed;",
-    server => 'add_header X-Source $slidewin_source always;
+    server => SlidewinStats::location()
+            . 'add_header X-Source $slidewin_source always;
                location = /a { slidewin zone=a; empty_gif; }
                location = /forgiven { slidewin zone=a reset=200; empty_gif; }
-               location = /peek { slidewin zone=a cost=0; empty_gif; }',
+               location = /peek { slidewin zone=a cost=0; empty_gif; }
+               location = /charged { slidewin zone=a charge=$arg_c; empty_gif; }
+               location = /bans { slidewin zone=bans; empty_gif; }',
 );
 
 password('s3cret');
@@ -72,15 +79,39 @@ sub told {
 is(join(' ', grep { $_ ne '200 redis' } map { told("/a?k=$_") } 1 .. 50), '',
    "enough on every node: $least");
 
+# left CLIENT, UNITS: whether it comes about
+sub left {
+    my ($k, $units) = @_;
+
+    return SlidewinNginx::until_true(sub {
+        $nginx->get("/peek?k=$k")->{header}{'x-remaining'} eq $units
+    }, 10 * $patience);
+}
+
+my @some = map { "some-$_" } 1 .. 20;
+
+for my $k (@some) {
+    told("/charged?k=$k&c=9");
+    told("/bans?k=$k") for 1 .. 3;
+}
+
+is(join(' ', grep { !left($_, 91) } @some), '', '... for a charge');
+is(join(' ', grep { $nginx->get("/bans?k=$_")->{header}{'x-status'} ne 'BANNED'
+                    || SlidewinStats::look($nginx, 'bans', $_)->{banned} < 1 }
+             @some), '', '... for a ban');
+is(join(' ', grep { SlidewinStats::forget($nginx, 'bans', $_) != 204
+                    || told("/bans?k=$_") ne '200 redis' } @some), '',
+   '... and to lift it');
+
 # a slot that is half moved
 
 $cluster->move_begin($slot, $from, $to);
 
 is(told("/a?k=$same[0]"), '200 redis', '... and to ask where a slot goes');
 is(told("/forgiven?k=$same[0]"), '200 redis', '... and to forgive there');
-ok(SlidewinNginx::until_true(sub {
-    $nginx->get("/peek?k=$same[0]")->{header}{'x-remaining'} eq 100
-}, 10 * $patience), '... which it does');
+ok(left($same[0], 100), '... which it does');
+is(told("/charged?k=$same[3]&c=9"), '200 redis', '... to charge there');
+ok(left($same[3], 91), '... which it does');
 
 edge(grep { $_ ne '+asking' } split ' ', $least);
 is(told("/a?k=$same[1]"), '503 fail_closed', 'not enough: without +asking');

@@ -32,8 +32,17 @@ my %untrue = (
     future => changed(sub { $_[0][6] = $_[0][1] + 4_000_000 }),
 );
 
+# and of a ban, at 8 and 9 what is left of it and whether it began
+my %of_ban = (
+    begins_twice => changed(sub { @{$_[0]}[8, 9] = (3_600_000, 2) }),
+    too_short => changed(sub { @{$_[0]}[8, 9] = (3_599_999, 1) }),
+    too_long => changed(sub { @{$_[0]}[8, 9] = (3_600_001, 1) }),
+    ever => changed(sub { @{$_[0]}[8, 9] = (50 * 86_400_000, 0) }),
+    counted => changed(sub { @{$_[0]}[8, 9] = (1000, 0) }),
+);
+
 my $fake = SlidewinFake->start(modes => {
-    %untrue,
+    %untrue, %of_ban,
     first => sub {
         my ($c, $command) = @_;
 
@@ -41,8 +50,15 @@ my $fake = SlidewinFake->start(modes => {
         $c->send($c->answer($command));
     },
 });
-my $faults = SlidewinFaults->start(url => $fake->url,
-                                   redis => 'timeout=5s connect_timeout=20s');
+my $faults = SlidewinFaults->start(
+    url => $fake->url, redis => 'timeout=5s connect_timeout=20s',
+    http => join('', map {
+        "slidewin_zone \$arg_k zone=ban_$_:1m rate=2r/h algorithm=log ban=1h"
+        . " deny_cache=off on_error=$_;\n"
+    } @SlidewinFaults::MODES),
+    server => join('', map {
+        "location = /ban_$_ { slidewin zone=ban_$_; empty_gif; }\n"
+    } @SlidewinFaults::MODES));
 my $nginx = $faults->nginx;
 my @clients = map { $nginx->client } 1 .. 12;
 
@@ -50,7 +66,9 @@ $_->get('/free') for @clients;
 ok($faults->redis_answers, 'Redis is asked');
 $faults->remember_workers;
 
-for my $name (sort keys %untrue) {
+for my $name (sort(keys %untrue), sort keys %of_ban) {
+    my $ban = $of_ban{$name} ? 'ban_' : '';
+
     for my $mode (@SlidewinFaults::MODES) {
         my ($first, @others) = @clients;
         my $checks = $fake->checks;
@@ -59,7 +77,7 @@ for my $name (sort keys %untrue) {
         $first->request('/well_local?k=first');
         ok(SlidewinNginx::until_true(sub { $fake->checks > $checks }, 10),
            "$name, on_error=$mode: under way");
-        $others[$_]->request($_ == 5 ? "/$mode?k=$name"
+        $others[$_]->request($_ == 5 ? "/$ban$mode?k=$name"
                                      : '/closed?k=' . SlidewinFaults::fresh())
             for 0 .. $#others;
 

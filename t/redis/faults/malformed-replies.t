@@ -66,6 +66,7 @@ my @cases = (
     ['two numbers', changed(sub { @_[0, 1] })],
     ['a number less', changed(sub { @_[0 .. $#_ - 1] })],
     ['a number more', changed(sub { @_, 0 })],
+    ['the bans of a policy that has none', changed(sub { @_, 0, 0 })],
     ['three numbers more', changed(sub { @_, 0, 0, 0 })],
     ['the numbers twice', changed(sub { @_, @_ })],
     ['a byte less', as(sub { SlidewinFake::bulk(substr $_[0], 0, -1) })],
@@ -156,6 +157,67 @@ my @pairs = (
 
 $modes{"pair$_"} = $pairs[$_][1] for 0 .. $#pairs;
 
+# Of a policy with ban=1h..2h and one without: number, time, six of each, and at
+# 14 what is left of a ban and whether this call began it, of each.
+
+my $hour = 3_600_000;
+
+sub bans {
+    my (@bans) = @_;
+
+    return changed(sub { (@_[0 .. 13], @bans) });
+}
+
+# the first policy has no room
+sub refused {
+    my (@bans) = @_;
+
+    return changed(sub {
+        my @n = @_;
+        @n[2, 3, 4, 5, 6, 7] = (0, 0, 2, $n[1], $n[1], $n[1]);
+        @n[8 .. 13] = (1, 0, 0, 0, 0, 0);
+        return (@n[0 .. 13], @bans);
+    });
+}
+
+my @bans = (
+    ['none of both', bans()],
+    ['of one alone', bans(0, 0)],
+    ['a number too few', bans(0, 0, 0)],
+    ['a number too many', bans(0, 0, 0, 0, 0)],
+    ['of three', bans((0) x 6)],
+    ['a byte less', as(sub { SlidewinFake::bulk(substr $_[0], 0, -1) })],
+    ['a byte more', as(sub { SlidewinFake::bulk("$_[0]\0") })],
+
+    ['none can begin', bans(0, 0, 0, 1)],
+    ['none can begin, of an hour', bans(0, 0, $hour, 1)],
+    ['none can last', bans(0, 0, 1, 0)],
+    ['none can last, nor the other', bans($hour, 0, $hour, 0)],
+    ['none can begin, nor the other', bans($hour, 1, $hour, 1)],
+    ['none is refused for ever', refused($hour, 1, -1, 0)],
+    ['none begins with another', refused($hour, 1, 0, 1)],
+    ['none lasts with another', refused($hour, 0, 1, 0)],
+
+    ['it begins and is over', bans(0, 1, 0, 0)],
+    ['it begins twice', bans($hour, 2, 0, 0)],
+    ['it begins without end', bans($hour, -1, 0, 0)],
+    ['it begins a millisecond too short', bans($hour - 1, 1, 0, 0)],
+    ['it begins a millisecond too long', bans(2 * $hour + 1, 1, 0, 0)],
+    ['it begins below zero', bans(-1, 1, 0, 0)],
+    ['50 days are left', bans(50 * 24 * $hour, 0, 0, 0)],
+    ['less than nothing is left', bans(-1, 0, 0, 0)],
+    ['all that there is, is left', bans('9223372036854775807', 0, 0, 0)],
+    ['it lasts, and the request is counted', bans($hour, 0, 0, 0)],
+    ['it lasts for a moment, and the request is counted', bans(1, 0, 0, 0)],
+    ['refused, and it is over', refused(0, 1, 0, 0)],
+    ['refused, and it begins twice', refused($hour, 2, 0, 0)],
+    ['refused, and it begins too short', refused($hour - 1, 1, 0, 0)],
+    ['refused, and it begins too long', refused(2 * $hour + 1, 1, 0, 0)],
+    ['refused, and it lasts for 50 days', refused(50 * 24 * $hour, 0, 0, 0)],
+);
+
+$modes{"ban$_"} = $bans[$_][1] for 0 .. $#bans;
+
 my @algorithms = qw(counter fixed);
 my $fake = SlidewinFake->start(modes => \%modes);
 my $faults = SlidewinFaults->start(
@@ -165,8 +227,14 @@ my $faults = SlidewinFaults->start(
         map { "slidewin_zone \$arg_k zone=${algorithm}_$_:1m rate=2r/d"
               . " algorithm=$algorithm store=of_$_ on_error=$_;\n"
         } @SlidewinFaults::MODES;
-    } @algorithms),
+    } @algorithms) . join('', map {
+        "slidewin_zone \$arg_k zone=ban_$_:1m rate=2r/h algorithm=log"
+        . " ban=1h..2h deny_cache=off store=of_$_ on_error=$_;\n"
+    } @SlidewinFaults::MODES),
     server => join('', map {
+        "location = /ban_$_ { slidewin zone=ban_$_; slidewin zone=$_;"
+        . " empty_gif; }\n"
+    } @SlidewinFaults::MODES) . join('', map {
         my $algorithm = $_;
         map { "location = /${algorithm}_$_ { slidewin zone=${algorithm}_$_;"
               . " empty_gif; }\n" } @SlidewinFaults::MODES;
@@ -201,6 +269,22 @@ for my $algorithm (@algorithms) {
     is($faults->ask("${algorithm}_closed", 'honest'), $SlidewinFaults::DECIDED,
        "$algorithm: an honest answer");
 }
+
+for my $i (0 .. $#bans) {
+    BAIL_OUT('nginx does not get well') if !$faults->redis_answers;
+
+    for my $mode (@SlidewinFaults::MODES) {
+        is($faults->ask("ban_$mode", "ban$i"), $SlidewinFaults::FAILED{$mode},
+           "a ban, $bans[$i][0]: on_error=$mode decides");
+    }
+
+    cmp_ok($fake->checks("ban$i"), '>=', 3, '... and it was asked for each');
+}
+
+ok($faults->redis_answers, 'Redis is asked');
+is($faults->ask("ban_$_", "honest_$_", 4),
+   "$SlidewinFaults::DECIDED, 429 BANNED redis retry",
+   'a ban: an honest answer') for @SlidewinFaults::MODES;
 
 $faults->recovers('in the end');
 $faults->ends_clean;
