@@ -11,6 +11,7 @@ static void replay_bounds_decide(replay_bounds_t *bounds);
 static void replay_bounds_gather(replay_bounds_t *bounds);
 static uint32_t replay_doubt_fit(replay_bounds_t *bounds,
     const replay_doubt_t *doubt, replay_run_e which);
+static int replay_ban_lasts(const sw_ban_t *ban, int64_t time);
 static int replay_doubt_banned(const replay_bounds_t *bounds,
     const replay_doubt_t *doubt, replay_run_e which);
 static replay_entry_doubts_t *replay_doubts_of(const replay_doubt_t *doubt);
@@ -179,7 +180,7 @@ replay_doubt_banned(const replay_bounds_t *bounds,
     const replay_doubt_t *doubt, replay_run_e which)
 {
     int64_t              time;
-    replay_ban_t        *bans;
+    sw_ban_t            *bans;
     replay_candidate_t  *candidate;
 
     candidate = doubt->candidate;
@@ -192,7 +193,20 @@ replay_doubt_banned(const replay_bounds_t *bounds,
         time += candidate->span;
     }
 
-    return bans && replay_banned(&bans[which], time);
+    return bans && replay_ban_lasts(&bans[which], time);
+}
+
+
+/* a bound is looked at before the time that it begins at, and stays as it is */
+
+static int
+replay_ban_lasts(const sw_ban_t *ban, int64_t time)
+{
+    sw_ban_t  copy;
+
+    copy = *ban;
+
+    return sw_ban_left(&copy, time) > 0;
 }
 
 
@@ -376,7 +390,7 @@ replay_doubt_ban(const replay_doubt_t *doubt, replay_entry_t *entry,
 {
     int                  few_banned, many_banned;
     int64_t              late;
-    replay_ban_t        *bans, ban;
+    sw_ban_t            *bans, ban;
     replay_candidate_t  *candidate;
 
     candidate = doubt->candidate;
@@ -387,11 +401,11 @@ replay_doubt_ban(const replay_doubt_t *doubt, replay_entry_t *entry,
     }
 
     late = time + candidate->span;
-    few_banned = replay_banned(&bans[REPLAY_FEWEST], late);
-    many_banned = replay_banned(&bans[REPLAY_MOST], time);
+    few_banned = replay_ban_lasts(&bans[REPLAY_FEWEST], late);
+    many_banned = replay_ban_lasts(&bans[REPLAY_MOST], time);
 
     if (!doubt->possible && !few_banned && !many_banned) {
-        replay_ban_begin(&bans[REPLAY_FEWEST], &candidate->ban, time);
+        (void) sw_ban_begin(&bans[REPLAY_FEWEST], &candidate->ban, time);
     }
 
     /* one that began in this second is the same */
@@ -400,7 +414,7 @@ replay_doubt_ban(const replay_doubt_t *doubt, replay_entry_t *entry,
         && bans[REPLAY_MOST].until - bans[REPLAY_MOST].length != late)
     {
         ban = bans[REPLAY_MOST];
-        replay_ban_begin(&ban, &candidate->ban, late);
+        (void) sw_ban_begin(&ban, &candidate->ban, late);
 
         bans[REPLAY_MOST].length = sw_max(bans[REPLAY_MOST].length,
                                           ban.length);
@@ -455,7 +469,7 @@ static void
 replay_doubt_clear(const replay_doubt_t *doubt, replay_entry_t *entry,
     int possible, int sure, int64_t time)
 {
-    replay_ban_t        *bans;
+    sw_ban_t            *bans;
     replay_candidate_t  *candidate;
 
     candidate = doubt->candidate;
@@ -470,6 +484,6 @@ replay_doubt_clear(const replay_doubt_t *doubt, replay_entry_t *entry,
     bans = replay_entry_bans(candidate, entry);
 
     if (bans) {
-        memset(&bans[REPLAY_FEWEST], 0, sizeof(replay_ban_t));
+        memset(&bans[REPLAY_FEWEST], 0, sizeof(sw_ban_t));
     }
 }

@@ -16,7 +16,7 @@ static void replay_candidate_run(replay_candidate_t *candidate,
 
 void
 replay_candidate_init(replay_candidate_t *candidate, const sw_rule_t *rule,
-    const replay_ban_rule_t *ban, int64_t span, int doubt)
+    const sw_ban_rule_t *ban, int64_t span, int doubt)
 {
     int     i;
     size_t  size;
@@ -32,7 +32,7 @@ replay_candidate_init(replay_candidate_t *candidate, const sw_rule_t *rule,
     if (ban && ban->time) {
         candidate->ban = *ban;
         candidate->ban_offset = size;
-        size += REPLAY_RUNS * sizeof(replay_ban_t);
+        size += REPLAY_RUNS * sizeof(sw_ban_t);
         doubt = 1;
     }
 
@@ -83,7 +83,7 @@ replay_candidate_check(replay_candidate_t *candidate, uint32_t client,
 {
     int                  i;
     void                *memory;
-    replay_ban_t        *bans;
+    sw_ban_t            *bans;
     replay_entry_t      *entry;
     const replay_run_t  *run;
 
@@ -91,7 +91,7 @@ replay_candidate_check(replay_candidate_t *candidate, uint32_t client,
     bans = replay_entry_bans(candidate, entry);
 
     verdict->entry = entry;
-    verdict->banned = bans && replay_banned(&bans[REPLAY_AS_LOGGED], time);
+    verdict->banned = bans && sw_ban_left(&bans[REPLAY_AS_LOGGED], time);
 
     for (i = REPLAY_AS_LOGGED; i <= REPLAY_MOST; i++) {
         run = &candidate->runs[i];
@@ -120,7 +120,7 @@ replay_candidate_count(replay_candidate_t *candidate, uint32_t client,
     const replay_verdict_t *verdict, const replay_outcome_t *outcome)
 {
     int              i;
-    replay_ban_t    *bans;
+    sw_ban_t        *bans;
     replay_entry_t  *entry;
 
     entry = verdict->entry;
@@ -137,8 +137,8 @@ replay_candidate_count(replay_candidate_t *candidate, uint32_t client,
         replay_candidate_reject(candidate, client, verdict, outcome);
 
         if (bans && !verdict->banned) {
-            replay_ban_begin(&bans[REPLAY_AS_LOGGED], &candidate->ban,
-                             outcome->time);
+            (void) sw_ban_begin(&bans[REPLAY_AS_LOGGED], &candidate->ban,
+                                outcome->time);
         }
     }
 
@@ -146,7 +146,7 @@ replay_candidate_count(replay_candidate_t *candidate, uint32_t client,
         replay_candidate_run(candidate, entry, REPLAY_AS_LOGGED, outcome);
 
         if (outcome->resets && bans) {
-            memset(&bans[REPLAY_AS_LOGGED], 0, sizeof(replay_ban_t));
+            memset(&bans[REPLAY_AS_LOGGED], 0, sizeof(sw_ban_t));
         }
     }
 

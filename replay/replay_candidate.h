@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "replay.h"
-#include "replay_ban.h"
+#include "sw_ban.h"
 #include "replay_chunks.h"
 #include "replay_live.h"
 #include "replay_pool.h"
@@ -61,7 +61,8 @@ typedef struct {
 
 typedef struct {
     sw_rule_t              rule;
-    replay_ban_rule_t      ban;
+    sw_ban_rule_t          ban;
+    const char            *ban_text;       /* as it was said; NULL: none */
     replay_text_t          rate;           /* as it was said */
     replay_text_t          name;           /* of a zone, or empty */
     replay_text_t          label;          /* what --decisions calls it */
@@ -119,7 +120,7 @@ typedef struct {
  * replay_bounds.h.
  */
 void replay_candidate_init(replay_candidate_t *candidate,
-    const sw_rule_t *rule, const replay_ban_rule_t *ban, int64_t span,
+    const sw_rule_t *rule, const sw_ban_rule_t *ban, int64_t span,
     int doubt);
 void replay_candidate_free(replay_candidate_t *candidate);
 
@@ -148,11 +149,11 @@ replay_entry_run(const replay_candidate_t *candidate, replay_entry_t *entry,
 
 /* by replay_run_e; NULL: there are none */
 
-static inline replay_ban_t *
+static inline sw_ban_t *
 replay_entry_bans(const replay_candidate_t *candidate, replay_entry_t *entry)
 {
     return candidate->ban_offset
-           ? (replay_ban_t *) ((char *) entry + candidate->ban_offset) : NULL;
+           ? (sw_ban_t *) ((char *) entry + candidate->ban_offset) : NULL;
 }
 
 

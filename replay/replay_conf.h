@@ -17,6 +17,7 @@
 
 #include "replay.h"
 #include "replay_pool.h"
+#include "sw_ban.h"
 #include "sw_rule.h"
 #include "sw_status.h"
 
@@ -60,8 +61,7 @@ typedef struct {
     sw_rule_t                   rule;
     int                         slices_set;  /* else the slices are at most
                                               * the window */
-    int64_t                     ban;         /* ms; 0: none */
-    int64_t                     ban_max;     /* ms; 0: bans do not grow */
+    sw_ban_rule_t               ban;         /* its time is 0: none */
     replay_text_t               ban_text;    /* as said; empty: none */
     replay_conf_ref_t           ref;
 } replay_conf_zone_t;

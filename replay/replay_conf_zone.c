@@ -261,19 +261,10 @@ replay_conf_zone_ban(replay_conf_reader_t *reader, replay_text_t arg,
 {
     replay_conf_zone_t  *zone = data;
 
-    size_t       len;
-    const char  *dots;
-
     zone->ban_text = value;
 
-    dots = strstr(value.data, "..");
-    len = dots ? (size_t) (dots - value.data) : value.len;
-
-    if (sw_parse_period(value.data, len, &zone->ban) == SW_OK
-        && (dots == NULL
-            || (sw_parse_period(dots + 2, value.len - len - 2,
-                                &zone->ban_max)
-                == SW_OK && zone->ban_max >= zone->ban)))
+    if (sw_parse_ban(value.data, value.len, &zone->ban.time, &zone->ban.max)
+        == SW_OK)
     {
         return 0;
     }

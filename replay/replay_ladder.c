@@ -7,7 +7,7 @@ static int64_t replay_next_limit(int64_t limit);
 static void replay_ladder_limits(replay_ladder_t *ladder,
     replay_limits_t *limits, int64_t wanted);
 static void replay_ladder_step(replay_step_t *step, const sw_rule_t *rule,
-    const replay_ban_rule_t *ban, replay_limits_t *limits,
+    const sw_ban_rule_t *ban, replay_limits_t *limits,
     replay_spool_t *spool);
 
 
@@ -46,7 +46,7 @@ replay_next_limit(int64_t limit)
 
 void
 replay_ladder_run(replay_ladder_t *ladder, const sw_rule_t *rule,
-    const replay_ban_rule_t *ban, replay_limits_t *limits,
+    const sw_ban_rule_t *ban, replay_limits_t *limits,
     replay_spool_t *spool, int64_t wanted)
 {
     size_t     i, n;
@@ -143,7 +143,7 @@ replay_ladder_limits(replay_ladder_t *ladder, replay_limits_t *limits,
 
 static void
 replay_ladder_step(replay_step_t *step, const sw_rule_t *rule,
-    const replay_ban_rule_t *ban, replay_limits_t *limits,
+    const sw_ban_rule_t *ban, replay_limits_t *limits,
     replay_spool_t *spool)
 {
     replay_limit_t       limit;
@@ -178,7 +178,7 @@ replay_ladder_step(replay_step_t *step, const sw_rule_t *rule,
 
 
 const replay_step_t *
-replay_ladder_choose(replay_ladder_t *ladder, const replay_ban_rule_t *ban,
+replay_ladder_choose(replay_ladder_t *ladder, const sw_ban_rule_t *ban,
     replay_limits_t *limits, replay_spool_t *spool)
 {
     size_t         i;

@@ -37,7 +37,7 @@ int64_t replay_round_limit(int64_t at_least);
  * Tries limits around the peaks of the clients.  wanted is one of them, or 0.
  */
 void replay_ladder_run(replay_ladder_t *ladder, const sw_rule_t *rule,
-    const replay_ban_rule_t *ban, replay_limits_t *limits,
+    const sw_ban_rule_t *ban, replay_limits_t *limits,
     replay_spool_t *spool, int64_t wanted);
 
 /*
@@ -45,7 +45,7 @@ void replay_ladder_run(replay_ladder_t *ladder, const sw_rule_t *rule,
  * NULL.  It becomes a step if it was none.
  */
 const replay_step_t *replay_ladder_choose(replay_ladder_t *ladder,
-    const replay_ban_rule_t *ban, replay_limits_t *limits,
+    const sw_ban_rule_t *ban, replay_limits_t *limits,
     replay_spool_t *spool);
 
 

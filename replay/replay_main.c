@@ -178,12 +178,6 @@ replay_notes(replay_t *replay)
                     replay->options.prefix.prefix_v4,
                     replay->options.prefix.prefix_v6);
     }
-
-    if (replay->options.ban_text) {
-        replay_note(&replay->report,
-                    "ban= is decided here alone: slidewin_zone of "
-                    "this version has no such parameter");
-    }
 }
 
 

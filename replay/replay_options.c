@@ -371,23 +371,15 @@ static void
 replay_option_ban(replay_options_t *options, replay_pool_t *pool,
     const char *value)
 {
-    size_t       len;
-    const char  *dots;
-
-    dots = strstr(value, "..");
-    len = dots ? (size_t) (dots - value) : strlen(value);
-
-    options->ban.max = 0;
-    options->ban_text = value;
-
-    if (sw_parse_period(value, len, &options->ban.time) != SW_OK
-        || (dots && sw_parse_period(dots + 2, strlen(dots + 2),
-                                    &options->ban.max) != SW_OK)
-        || (dots && options->ban.max < options->ban.time))
+    if (sw_parse_ban(value, strlen(value), &options->ban.time,
+                     &options->ban.max)
+        != SW_OK)
     {
         replay_fatal("--ban: \"%s\": expected a time such as 10m, or a "
                      "smaller and a larger one such as 1m..1d", value);
     }
+
+    options->ban_text = value;
 }
 
 

@@ -9,7 +9,7 @@
 
 
 #include "replay.h"
-#include "replay_ban.h"
+#include "sw_ban.h"
 #include "replay_pool.h"
 #include "replay_value.h"
 #include "sw_rule.h"
@@ -42,7 +42,7 @@ typedef struct {
     sw_statuses_t           count;
     const char             *cost;
     const char             *ban_text;
-    replay_ban_rule_t       ban;
+    sw_ban_rule_t           ban;
 
     const char             *where;
     const char             *format;

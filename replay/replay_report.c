@@ -81,7 +81,7 @@ replay_zone_print(const replay_report_t *report, const replay_group_t *group,
     }
 
     return replay_pool_print(pool, "slidewin_zone %s zone=%.*s:%s "
-                    "rate=%.*s%s%s%s;", replay_word_print(pool, key),
+                    "rate=%.*s%s%s%s%s%s;", replay_word_print(pool, key),
                     candidate->name.len ? (int) candidate->name.len : 5,
                     candidate->name.len ? candidate->name.data : "limit",
                     replay_zone_size_text(size,
@@ -89,7 +89,9 @@ replay_zone_print(const replay_report_t *report, const replay_group_t *group,
                     (int) candidate->rate.len, candidate->rate.data,
                     rule->algorithm == SW_COUNTER ? "" : " algorithm=",
                     rule->algorithm == SW_COUNTER ? ""
-                    : replay_algorithms[rule->algorithm], slices);
+                    : replay_algorithms[rule->algorithm], slices,
+                    candidate->ban_text ? " ban=" : "",
+                    candidate->ban_text ? candidate->ban_text : "");
 }
 
 
@@ -182,7 +184,8 @@ replay_candidate_size(const replay_group_t *group,
     }
 
     return replay_zone_size(&candidate->rule,
-                            (int64_t) candidate->live.most, busy, most);
+                            (int64_t) candidate->live.most, busy, most,
+                            candidate->ban.time ? candidate->nrejections : 0);
 }
 
 

@@ -149,6 +149,7 @@ replay_add_candidates(replay_t *replay, replay_rate_t *rate)
                               replay->doubt);
 
         candidate->rate = rate->text;
+        candidate->ban_text = options->ban_text;
 
         text.data = replay_pool_print(&replay->pool, "%.*s/%s",
                                       (int) rate->text.len, rate->text.data,
@@ -250,17 +251,6 @@ replay_set_conf(replay_t *replay)
     for (i = 0; i < conf->nnotes; i++) {
         replay_note(&replay->report, "%s", conf->notes[i]);
     }
-
-    for (i = 0; i < conf->nzones; i++) {
-
-        if (conf->zones[i].ban) {
-            replay_note(&replay->report,
-                        "zone \"%.*s\": ban= is decided here alone: "
-                        "slidewin_zone of this version has no such "
-                        "parameter", (int) conf->zones[i].name.len,
-                        conf->zones[i].name.data);
-        }
-    }
 }
 
 
@@ -340,11 +330,7 @@ replay_set_zone(replay_t *replay, const replay_conf_zone_t *zone,
     int                  doubt, joint;
     size_t               i;
     replay_limit_t      *limit;
-    replay_ban_rule_t    ban;
     replay_candidate_t  *candidate;
-
-    ban.time = zone->ban;
-    ban.max = zone->ban_max;
 
     doubt = 0;
     joint = 0;
@@ -361,7 +347,7 @@ replay_set_zone(replay_t *replay, const replay_conf_zone_t *zone,
 
     candidate = replay_calloc(1, sizeof(replay_candidate_t));
 
-    replay_candidate_init(candidate, &zone->rule, &ban,
+    replay_candidate_init(candidate, &zone->rule, &zone->ban,
                           replay->log.fine ? 0 : 999, doubt || joint);
 
     /* what another limit rejects counts for none */
@@ -371,6 +357,7 @@ replay_set_zone(replay_t *replay, const replay_conf_zone_t *zone,
     }
 
     candidate->rate = zone->rate;
+    candidate->ban_text = zone->ban_text.data;
     candidate->name = zone->name;
     candidate->label = zone->name;
 

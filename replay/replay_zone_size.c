@@ -10,6 +10,9 @@
 /* of ngx_http_slidewin_node_t, before its state */
 #define REPLAY_NODE_BYTES   96
 
+/* of ngx_http_slidewin_ban_memo_t, in a node beside the counter */
+#define REPLAY_BAN_BYTES    56
+
 #define REPLAY_PAGE         4096LL
 #define REPLAY_MB           1048576LL
 #define REPLAY_ZONE_MIN     65536LL
@@ -20,7 +23,7 @@ static int64_t replay_slab_bytes(int64_t size);
 
 int64_t
 replay_zone_size(const sw_rule_t *rule, int64_t clients, int64_t busy,
-    int64_t units)
+    int64_t units, int64_t banned)
 {
     int64_t  node, need, size;
 
@@ -41,6 +44,7 @@ replay_zone_size(const sw_rule_t *rule, int64_t clients, int64_t busy,
     }
 
     need += clients * replay_slab_bytes(node);
+    need += banned * replay_slab_bytes(REPLAY_NODE_BYTES + REPLAY_BAN_BYTES);
 
     /* the slab's own, and what tomorrow brings */
 

@@ -19,10 +19,11 @@
 
 /*
  * Bytes for so many clients at once, a quarter more, as a size that people
- * write.  units is the most that a busy client of a log has in its window.
+ * write.  units is the most that a busy client of a log has in its window,
+ * and banned are those that have a ban as well.
  */
 int64_t replay_zone_size(const sw_rule_t *rule, int64_t clients,
-    int64_t busy, int64_t units);
+    int64_t busy, int64_t units, int64_t banned);
 
 /* "64k", "10m" */
 #define REPLAY_ZONE_SIZE_LEN  24

@@ -1,6 +1,6 @@
 # The replay of a log decides as nginx decided when it wrote the log: random
-# clients against enforced limits of every algorithm, with and without costs and
-# count=, in shared memory of several workers.
+# clients against enforced limits of every algorithm, with and without costs,
+# count= and ban=, in shared memory of several workers.
 #
 # The log has the time of nginx's cached clock; a decision reads the clock anew.
 # So a decision can be told from the log if it is the same wherever in a few
@@ -17,7 +17,7 @@ use Test::More;
 use Time::HiRes ();
 
 my $processes = 6;
-my $sessions = 360;
+my $sessions = 480;
 my $seconds = 13;
 
 # ms: of the clock's own digits, and of the truncated begin of the windows
@@ -39,6 +39,12 @@ my %zones = (
                  algorithm => 'log', count => '404' },
     forms   => { rate => '4r/s', limit => 4, window => 1000,
                  algorithm => 'counter', count => '404,405', cost => 1 },
+    banned  => { rate => '4r/500ms', limit => 4, window => 500,
+                 algorithm => 'log', cost => 1, ban => '400ms',
+                 time => 400, longest => 0 },
+    growing => { rate => '4r/500ms', limit => 4, window => 500,
+                 algorithm => 'fixed', ban => '150ms..600ms',
+                 time => 150, longest => 600 },
 );
 my @zones = sort keys %zones;
 
@@ -55,7 +61,8 @@ my $nginx = SlidewinNginx->start(
                 my $z = $zones{$_};
                 "slidewin_zone \$arg_k zone=$_:2m rate=$z->{rate}"
                 . " algorithm=$z->{algorithm}"
-                . ($z->{slices} ? " slices=$z->{slices}" : '') . ";\n"
+                . ($z->{slices} ? " slices=$z->{slices}" : '')
+                . ($z->{ban} ? " ban=$z->{ban}" : '') . ";\n"
             } @zones),
     server => "root files;\naccess_log logs/replay.log replay;\n" . join '', map {
         "location /$_/ { slidewin zone=$_"
@@ -165,7 +172,10 @@ my %answers;
 $answers{"$_->{zone} $_->{said}"}++ for @lines;
 for my $zone (@zones) {
     cmp_ok($answers{"$zone PASSED"} // 0, '>', 100, "$zone: many pass");
-    cmp_ok($answers{"$zone REJECTED"} // 0, '>', 100, '... many are rejected');
+    cmp_ok($answers{"$zone REJECTED"} // 0, '>', 100, '... many are rejected')
+        if !$zones{$zone}{ban};
+    cmp_ok($answers{"$zone BANNED"} // 0, '>', 100, '... many are banned')
+        if $zones{$zone}{ban};
 }
 
 
@@ -192,12 +202,45 @@ sub weight {
     return $age > 1 ? 0 : $age == 0 ? 1 : 1 - $now % $window / $window;
 }
 
-# told RULE, COUNTED, REQUEST: the decision, if it is the same at every moment,
-# with as much and with as little counted as may be
-sub told {
-    my ($z, $counted, $r) = @_;
-    my %decisions;
+# ended BANS, REQUEST: whether the ban is over, if it is known. Each of the bans
+# may be the last one; it is of a length, and ended between two moments.
+sub ended {
+    my ($bans, $r) = @_;
 
+    return 1 if !grep { $r->{from} < $_->{to} } @$bans;
+    return 0 if !grep { $r->{to} >= $_->{from} } @$bans;
+
+    return;
+}
+
+# bans RULE, BANS, REQUEST: the bans that its rejection may have begun
+sub bans {
+    my ($z, $bans, $r) = @_;
+    my $longest = $z->{longest};
+    my %lengths;
+
+    $lengths{$z->{time}} = 1
+        if !grep { $r->{to} - $_->{from} <= $longest } @$bans;
+
+    for my $ban (@$bans) {
+        $lengths{min($longest, 2 * $ban->{length})} = 1
+            if $longest && $r->{from} - $ban->{to} <= $longest;
+        $lengths{$z->{time}} = 1
+            if !$longest || $r->{to} - $ban->{from} > $longest;
+    }
+
+    return [map { { length => $_, from => $r->{from} + $_,
+                    to => $r->{to} + $_ } } keys %lengths];
+}
+
+# told RULE, COUNTED, BANS, REQUEST: the decision, if it is the same at every
+# moment, with as much and with as little counted as may be
+sub told {
+    my ($z, $counted, $bans, $r) = @_;
+    my %decisions;
+    my $ended = ended($bans, $r) // return;
+
+    return 'BANNED' if !$ended;
     return 'PASSED' if $r->{cost} == 0;
     return 'REJECTED' if $r->{cost} > $z->{limit};
     return if $r->{to} - $r->{from} > $most;
@@ -226,17 +269,21 @@ push @{$of{$_->{client}}}, $_ for sort { $a->{time} <=> $b->{time}
 
 for my $client (keys %of) {
     my (@counted, $last);
+    my $bans = [];
 
     for my $r (@{$of{$client}}) {
         my $z = $zones{$r->{zone}};
         # after that nothing counts that was counted before
         my $idle = defined $last
-                   && $r->{from} - $last > 2 * $z->{window} + 100;
+                   && $r->{from} - $last > 2 * $z->{window} + 100
+                                           + 2 * ($z->{longest} || $z->{time}
+                                                  || 0);
 
         @counted = () if $idle;
+        $bans = [] if $idle;
         $last = $r->{to};
 
-        my $decision = told($z, \@counted, $r);
+        my $decision = told($z, \@counted, $bans, $r);
 
         @$r{qw(idle told)} = ($idle, defined $decision);
 
@@ -249,6 +296,7 @@ for my $client (keys %of) {
         push @counted, $r if $r->{said} eq 'PASSED'
             && (!$z->{count} || grep { $_ == $r->{status} }
                                 split /,/, $z->{count});
+        $bans = bans($z, $bans, $r) if $z->{ban} && $r->{said} eq 'REJECTED';
     }
 }
 
@@ -342,6 +390,7 @@ for my $zone (@zones) {
         $z->{slices} ? ('--slices', $z->{slices}) : (),
         $z->{cost} ? ('--cost', '$arg_c') : (),
         $z->{count} ? ('--count', $z->{count}) : (),
+        $z->{ban} ? ('--ban', $z->{ban}) : (),
     );
     agrees('by options', "$z->{rate}/$z->{algorithm}", $zone, $decided);
 }

@@ -118,6 +118,8 @@ like(join(' ', @{$json->{notes}}), qr/\$msec/,
 $json = SlidewinReplay::json('--count', '4xx', '--cost', '2', '--ban',
                              '1m..1h', @all, $path);
 shape($json, 'count, cost, ban');
+like($json->{candidates}[0]{zone}, qr{ ban=1m\.\.1h;$},
+     '... and nginx is told of it');
 is_deeply([@{$json->{candidates}[0]}{qw(count cost ban)}],
           ['4xx', '2', '1m..1h'], '... are said');
 is(type($json->{candidates}[0]{plain}), 'object',
