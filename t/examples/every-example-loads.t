@@ -20,7 +20,7 @@ for my $path (glob "$root/t/examples/*.t") {
 }
 
 cmp_ok(scalar @names, '>', 0, 'there are examples');
-is(join(' ', sort @listed), "@names", 'the list has each of them');
+is(join(' ', sort @listed), join(' ', sort @names), 'the list has each of them');
 
 # what nginx -t prints, and its exit code
 sub tried {

@@ -14,10 +14,11 @@ my $app = SlidewinApp->start(sub {
 });
 my $nginx = SlidewinExample->start('problem-json', app => $app->address);
 
-my $TYPE = 'https://iana.org/assignments/http-problem-types#quota-exceeded';
+my $TYPES = 'https://iana.org/assignments/http-problem-types';
 
 sub problem {
-    my ($answer, $name) = @_;
+    my ($answer, $name, $banned) = @_;
+    my $type = $banned ? 'abnormal-usage-detected' : 'quota-exceeded';
     my $problem = eval { JSON::PP::decode_json($answer->{body}) };
 
     is($answer->{status}, 429, "$name: 429");
@@ -25,8 +26,9 @@ sub problem {
        '... by its type');
     is(ref $problem, 'HASH', '... is a JSON object')
         or diag("$@\n$answer->{body}");
-    is($problem->{type}, $TYPE, '... with a type');
-    is($problem->{title}, 'Too many requests', '... a title');
+    is($problem->{type}, "$TYPES#$type", '... with a type');
+    like($problem->{title}, $banned ? qr/^Banned/ : qr/^Too many requests$/,
+         '... a title');
     is($answer->{body} =~ /"status": (\d+)/ ? $1 : '', 429,
        '... the status, as a number');
     like($problem->{detail}, qr/^[A-Z].*\.$/, '... a sentence');
@@ -58,6 +60,22 @@ is($late->{header}{'cache-control'}, 'no-store', 'it is not for caches');
 like($late->{header}{ratelimit}, qr/^"api";r=0;t=\d+$/,
      'and has the RateLimit fields');
 is(scalar(() = $app->seen), 100, 'it has not reached the application');
+
+# it has banned the client
+
+$late = $nginx->ask(1, '/api/');
+$problem = problem($late, 'one more', 1);
+is_deeply($problem->{'violated-policies'}, ['api'], 'it names the policy');
+is($problem->{limit}, 100, '... its limit');
+is($problem->{remaining}, 0, '... what is left');
+cmp_ok($problem->{retry_after}, '>', 3500, '... and when the ban is over');
+is($late->{header}{'retry-after'}, $problem->{retry_after},
+   '... as Retry-After does');
+like($late->{header}{ratelimit}, qr/^"api";r=0;t=$problem->{retry_after}$/,
+     '... and the RateLimit fields');
+is(problem($nginx->ask(1, '/api/report?pages=1'), 'a report', 1)
+       ->{'violated-policies'}[0], 'api', '... is refused by the ban');
+is(scalar(() = $app->seen), 100, 'nothing of it reaches the application');
 is($nginx->ask(2, '/api/')->{status}, 200, 'another client passes');
 
 my $head = $nginx->client(1);
