@@ -1,6 +1,7 @@
 # The stock filter nginx-limit-req of fail2ban, on lines that the module writes:
-# it finds the clients that were rejected, and no others, by fail2ban itself. The
-# jail of docs/migration.md chooses the zones.
+# it finds the clients that were rejected, and no others, by fail2ban itself; of
+# a policy with ban= by the line that a ban begins with and by those while it
+# lasts. The jail of docs/migration.md chooses the zones.
 
 use strict;
 use warnings;
@@ -22,11 +23,14 @@ my $nginx = SlidewinNginx->start(
     http => 'set_real_ip_from unix:;
              real_ip_header X-Real-IP;
              slidewin_zone $slidewin_client zone=login:1m rate=1r/d;
+             slidewin_zone $slidewin_client zone=bans:1m rate=1r/d ban=1h;
              slidewin_zone $http_x_key zone=key:1m rate=1r/d;
              slidewin_zone $slidewin_client zone=wait:1m rate=1r/100ms;
              slidewin_zone $slidewin_client zone=bad:1m rate=$arg_rate;',
     server => 'location = /login { slidewin zone=login; empty_gif; }
                location = /cost { slidewin zone=login cost=2; empty_gif; }
+               location = /bans { slidewin zone=bans; empty_gif; }
+               location = /bans_dry { slidewin zone=bans dry_run; empty_gif; }
                location = /dry { slidewin zone=login dry_run; empty_gif; }
                location = /bad { slidewin zone=bad; empty_gif; }
                location = /delay { slidewin zone=wait delay=1m; empty_gif; }
@@ -67,6 +71,15 @@ is(from('192.0.2.4', '/login',
         '/login?"limiting,%20client:%20198.51.100.2,'), '200 429',
    'a request that does');
 
+# bans: of one client the line that tells of the ban alone, of another those of
+# a second later, too
+is(from('192.0.2.8', ('/bans') x 2), '200 429', 'a ban begins');
+is(from('192.0.2.9', ('/bans') x 2), '200 429', '... another');
+ok(SlidewinNginx::until_true(sub {
+    from('192.0.2.9', '/bans');
+    return $nginx->errors(qr/client: 192\.0\.2\.9, .*, banned, retry after/);
+}, 10 * SlidewinNginx::patience()), '... and the log tells that it lasts');
+
 # a whole line, in all places of a request that nginx logs
 {
     my $line = forged('198.51.100.5') =~ s/ /%20/gr =~ s/#/%23/gr;
@@ -82,6 +95,8 @@ is(from('192.0.2.4', '/login',
 
 # those that are not to be banned
 is(from('198.51.100.3', '/login', '/dry'), '200 200', 'a dry run');
+is(from('198.51.100.9', ('/bans_dry') x 3), '200 200 200',
+   'a dry run with bans');
 is(from('198.51.100.4', '/bad?rate=no'), '503', 'no limit to count with');
 is(from('198.51.100.7', ('/delay') x 3), '200 200 200', 'requests that wait');
 
@@ -105,7 +120,12 @@ is(join('', grep { /198\.51\.100\.3/ }
    'a dry run is not found by the words of a rejection');
 
 my $tool = "$root/build/fail2ban";
-my $log = $nginx->root . '/logs/error.log';
+my $log = $nginx->root . '/logs/as-it-is';
+
+# nginx may go on: the rest of what was left out
+open my $copy, '>', $log or die "$log: $!";
+print $copy $nginx->error_log;
+close $copy;
 
 # found FILTER: how many lines fail2ban finds of each client
 sub found {
@@ -124,11 +144,16 @@ sub found {
 my %login = ('192.0.2.1' => 2, '2001:db8::1' => 1, '192.0.2.2' => 1,
              '192.0.2.4' => 1, '192.0.2.5' => 1);
 
+my $of_ban = () = SlidewinNginx::slurp($log) =~ /client: 192\.0\.2\.9,/g;
+my %bans = ('192.0.2.8' => 1, '192.0.2.9' => $of_ban);
+
 is_deeply(found('nginx-limit-req'),
-          { %login, '192.0.2.3' => 1, '192.0.2.6' => 1 },
+          { %login, %bans, '192.0.2.3' => 1, '192.0.2.6' => 1 },
           '... finds the clients that were rejected, and no others')
     or diag($nginx->error_log);
 is_deeply(found($filter), \%login, '... or those of the zones of a jail');
+is_deeply(found($filter =~ s/login/bans/r), \%bans,
+          '... of bans, that of their begin and those during them');
 
 $nginx->stop;
 

@@ -25,10 +25,12 @@ my $redis = SlidewinRedis->start;
 my $nginx = SlidewinNginx->start(
     http => "slidewin_redis @{[$redis->url]} timeout=10s;
              slidewin_zone \$arg_k zone=one:1m rate=1r/h;
+             slidewin_zone \$arg_k zone=banned:1m rate=1r/h ban=10m;
              slidewin_zone \$remote_addr zone=proxy:1m rate=1000000r/h
                            store=local;",
     server => 'location /slidewin/ { slidewin_api; }
                location = /one { slidewin zone=one; empty_gif; }
+               location = /banned { slidewin zone=banned; empty_gif; }
                location = /proxy { slidewin zone=proxy; empty_gif; }');
 
 sub json {
@@ -59,15 +61,20 @@ for (1 .. 45) {
     $client->answer for 1 .. 100;
 }
 
-my $zones = json('zones');
-my $suspect = $zones->{proxy}{suspect};
+my $suspect = json('zones/proxy')->{suspect};
 is(ref $suspect, 'HASH', 'a key is suspected');
 
 my $top = json('zones/one/top');
 is(scalar(grep { exists $_->{length} } @{$top->{top}}), 1, 'a long key is listed');
 
+$nginx->status("/banned?k=$_", 2) for 'a', 'x' x 300;
+my $bans = json('zones/banned/bans');
+is(scalar(grep { exists $_->{key_length} } @{$bans->{bans}}), 1,
+   'a long key is banned');
+
 my %found = (
-    'zones' => [fields([values %$zones])],
+    'zones/NAME/bans' => [fields($bans)],
+    'zones' => [fields([values %{json('zones')}])],
     'zones/NAME/top' => [fields($top)],
     'zones/NAME/keys/KEY' => [fields(json('zones/one/keys/a'))],
     'stores' => [fields([values %{json('stores')}])],
