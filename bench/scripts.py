@@ -152,7 +152,7 @@ def instructions(side, letters, case, profile):
     last = max(profile.parent.glob(profile.name + '.*'),
                key=lambda path: int(path.suffix[1:]))
     with open(last, encoding='utf-8') as lines:
-        _, spent = parse(lines, 'evalShaCommand')
+        _, spent, _ = parse(lines, 'evalShaCommand')
     return spent / (COUNTED * case.turns)
 
 
