@@ -317,6 +317,13 @@ ngx_http_slidewin_peek_verdict(ngx_http_slidewin_ctx_t *ctx,
         entry->only_peeked = 1;
     }
 
+    /* units that are counted go back to where and when they were taken */
+
+    if (entry->claim.counted) {
+        sw_verdict_complete(&item->claim.verdict, &item->claim.rule);
+        item->claim.verdict.stamp = entry->claim.verdict.stamp;
+    }
+
     entry->claim.verdict = item->claim.verdict;
 
     /* a ban that this request has begun stays that */
@@ -331,7 +338,7 @@ ngx_http_slidewin_peek_verdict(ngx_http_slidewin_ctx_t *ctx,
     }
 
     if (entry->source != NGX_HTTP_SLIDEWIN_SOURCE_FALLBACK
-        && !entry->claim.ban_began)
+        && !entry->claim.ban_began && !entry->claim.counted)
     {
         entry->source = source;
     }
