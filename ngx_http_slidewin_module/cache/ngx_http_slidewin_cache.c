@@ -179,7 +179,7 @@ ngx_http_slidewin_cache_charge(ngx_http_slidewin_policy_t *policy,
 
         /* units that are put back later must not pass requests in a debt */
 
-        ngx_http_slidewin_lease_forget(claim);
+        ngx_http_slidewin_lease_void(claim, store);
     }
 
     /* the client waits longer than a remembered rejection knows of */
@@ -197,7 +197,7 @@ ngx_http_slidewin_cache_ban(ngx_http_slidewin_policy_t *policy,
     ngx_http_slidewin_claim_t *claim)
 {
     if (policy->lease) {
-        ngx_http_slidewin_lease_forget(claim);
+        ngx_http_slidewin_lease_void(claim, policy->store);
     }
 }
 

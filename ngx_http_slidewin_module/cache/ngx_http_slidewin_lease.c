@@ -42,11 +42,13 @@ typedef struct {
     int64_t                        size;          /* 0: nothing prefetched */
     int64_t                        stamp;
     int64_t                        ends;          /* ms; if no size: when it
-                                                     was forgotten */
+                                                     was given up */
     int64_t                        last_asked;    /* the store was, ms */
     int64_t                        asking_until;  /* a request does, ms */
     uint16_t                       origin;        /* of the store */
-    uint16_t                       key_len;
+    uint16_t                       key_len:15;
+    uint16_t                       voided:1;      /* given up, but not by a
+                                                     reset */
     u_char                         key[1];
 } ngx_http_slidewin_lease_t;
 
@@ -81,6 +83,9 @@ static void ngx_http_slidewin_lease_drain(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_unused_t *unused);
 static void ngx_http_slidewin_lease_refund(ngx_http_slidewin_claim_t *unused,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_store_t *store);
+static void ngx_http_slidewin_lease_refund_units(
+    ngx_http_slidewin_claim_t *claim, int64_t units,
+    ngx_http_slidewin_store_t *store);
 static ngx_http_slidewin_memo_copy_t *ngx_http_slidewin_lease_on_evict(
     ngx_http_slidewin_zone_op_t *op, ngx_http_slidewin_memo_t *memo,
     void *data);
@@ -251,7 +256,7 @@ void
 ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
     ngx_http_slidewin_store_t *store, int64_t asked_at)
 {
-    int64_t                      now, ttl;
+    int64_t                      now, ttl, voided;
     ngx_http_slidewin_lease_t   *lease;
     ngx_http_slidewin_unused_t   unused;
     ngx_http_slidewin_zone_op_t  op;
@@ -263,6 +268,7 @@ ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
     }
 
     now = ngx_http_slidewin_clock_ms();
+    voided = 0;
     unused.claim.cost = 0;
 
     sw_verdict_complete(&claim->verdict, &claim->rule);
@@ -280,11 +286,7 @@ ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
 
         /* no memory to keep the units in */
 
-        unused.claim = *claim;
-        unused.claim.cost = claim->prefetch;
-        unused.claim.prefetch = 0;
-
-        ngx_http_slidewin_lease_refund(&unused.claim, claim, store);
+        ngx_http_slidewin_lease_refund_units(claim, claim->prefetch, store);
         return;
     }
 
@@ -293,9 +295,13 @@ ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
         lease->key_len = (uint16_t) claim->key.len;
     }
 
-    /* the client was reset meanwhile, and what was prefetched with it */
+    /*
+     * The lease was given up meanwhile.  What was prefetched goes back, unless
+     * a reset has erased it.
+     */
 
     if (lease->size == 0 && asked_at <= lease->ends) {
+        voided = lease->voided ? claim->prefetch : 0;
         claim->prefetch = 0;
     }
 
@@ -321,6 +327,7 @@ ngx_http_slidewin_lease_refill(ngx_http_slidewin_claim_t *claim,
 
     ngx_http_slidewin_memo_unlock(&op);
     ngx_http_slidewin_lease_refund(&unused.claim, claim, store);
+    ngx_http_slidewin_lease_refund_units(claim, voided, store);
 
     if (claim->prefetch) {
         ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
@@ -339,6 +346,7 @@ ngx_http_slidewin_lease_set(ngx_http_slidewin_zone_op_t *op,
     lease->origin = store->origin;
     lease->size = claim->prefetch;
     lease->used = 0;
+    lease->voided = 0;
     lease->stamp = claim->verdict.stamp;
     lease->ends = claim->prefetch ? ends : 0;
     lease->asking_until = 0;
@@ -405,12 +413,47 @@ ngx_http_slidewin_lease_forget(ngx_http_slidewin_claim_t *claim)
         ngx_http_slidewin_memo_unschedule(&op, &lease->memo);
 
         lease->size = 0;
+        lease->voided = 0;
         lease->ends = ngx_http_slidewin_clock_ms();
         lease->last_asked = 0;
         lease->asking_until = 0;
     }
 
     ngx_http_slidewin_memo_unlock(&op);
+}
+
+
+/*
+ * If a reset came before, it is not known which units it has erased: those that
+ * are still prefetched are dropped.
+ */
+
+void
+ngx_http_slidewin_lease_void(ngx_http_slidewin_claim_t *claim,
+    ngx_http_slidewin_store_t *store)
+{
+    ngx_http_slidewin_lease_t    *lease;
+    ngx_http_slidewin_unused_t    unused;
+    ngx_http_slidewin_zone_op_t   op;
+
+    unused.claim.cost = 0;
+
+    lease = ngx_http_slidewin_lease_lock(&op, claim);
+
+    if (lease) {
+        ngx_http_slidewin_lease_drain(&op, lease, store, &unused);
+
+        if (lease->size || lease->ends == 0) {
+            lease->voided = 1;
+        }
+
+        lease->size = 0;
+        lease->ends = ngx_http_slidewin_clock_ms();
+        lease->asking_until = 0;
+    }
+
+    ngx_http_slidewin_memo_unlock(&op);
+    ngx_http_slidewin_lease_refund(&unused.claim, claim, store);
 }
 
 
@@ -492,6 +535,22 @@ ngx_http_slidewin_lease_refund(ngx_http_slidewin_claim_t *unused,
 
     ngx_http_slidewin_deny_cache_invalidate(unused);
     ngx_http_slidewin_refund(store, unused, NULL, NULL);
+}
+
+
+/* units that were prefetched with the claim */
+
+static void
+ngx_http_slidewin_lease_refund_units(ngx_http_slidewin_claim_t *claim,
+    int64_t units, ngx_http_slidewin_store_t *store)
+{
+    ngx_http_slidewin_claim_t  unused;
+
+    unused = *claim;
+    unused.cost = units;
+    unused.prefetch = 0;
+
+    ngx_http_slidewin_lease_refund(&unused, claim, store);
 }
 
 

@@ -38,6 +38,10 @@ ngx_uint_t ngx_http_slidewin_lease_put_back(ngx_http_slidewin_claim_t *claim,
 /* the client is reset: the units of its lease are not counted any more */
 void ngx_http_slidewin_lease_forget(ngx_http_slidewin_claim_t *claim);
 
+/* the client may not use its lease any more: what is left of it goes back */
+void ngx_http_slidewin_lease_void(ngx_http_slidewin_claim_t *claim,
+    ngx_http_slidewin_store_t *store);
+
 /* a worker's timer, which refunds what is left of leases that have ended */
 void ngx_http_slidewin_lease_start(ngx_http_slidewin_policy_t *policy);
 void ngx_http_slidewin_lease_stop(ngx_http_slidewin_policy_t *policy);
