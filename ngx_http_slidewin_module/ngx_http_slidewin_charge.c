@@ -15,6 +15,7 @@ typedef struct {
     ngx_queue_t                      queue;
     uint32_t                         hash;
     ngx_http_slidewin_store_t       *store;
+    ngx_http_slidewin_call_t        *call;
     ngx_http_slidewin_claim_t        claim;
     int64_t                          sum;     /* for the next call */
     ngx_uint_t                       summed;  /* requests */
@@ -55,8 +56,9 @@ ngx_http_slidewin_charge(ngx_http_slidewin_store_t *store,
                    &claim->name, claim->cost);
 
     if (store->local) {
-        ngx_http_slidewin_detached_call(store, claim, store->backend->charge,
-                                        done, data);
+        (void) ngx_http_slidewin_detached_call(store, claim,
+                                               store->backend->charge, done,
+                                               data);
         return;
     }
 
@@ -100,7 +102,7 @@ ngx_http_slidewin_charge_forget(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim)
 {
     uint32_t                     hash;
-    ngx_queue_t                 *q, *bucket;
+    ngx_queue_t                 *q, *next, *bucket;
     ngx_http_slidewin_charge_t  *charge;
 
     hash = ngx_murmur_hash2(claim->key.data, claim->key.len);
@@ -108,18 +110,22 @@ ngx_http_slidewin_charge_forget(ngx_http_slidewin_store_t *store,
 
     for (q = ngx_queue_head(bucket);
          q != ngx_queue_sentinel(bucket);
-         q = ngx_queue_next(q))
+         q = next)
     {
+        next = ngx_queue_next(q);
         charge = ngx_queue_data(q, ngx_http_slidewin_charge_t, queue);
 
-        if (charge->summed
-            && ngx_http_slidewin_charge_is_of(charge, store, claim, hash))
-        {
-            ngx_http_slidewin_detached_result(charge->done, charge->data,
-                                              NGX_OK, charge->summed);
-            charge->sum = 0;
-            charge->summed = 0;
+        if (!ngx_http_slidewin_charge_is_of(charge, store, claim, hash)) {
+            continue;
         }
+
+        ngx_http_slidewin_detached_cancel(store, charge->call);
+
+        ngx_http_slidewin_detached_result(charge->done, charge->data, NGX_OK,
+                                          charge->asked + charge->summed);
+
+        ngx_queue_remove(q);
+        ngx_free(charge);
     }
 }
 
@@ -189,14 +195,20 @@ ngx_http_slidewin_charge_is_of(ngx_http_slidewin_charge_t *charge,
 static void
 ngx_http_slidewin_charge_ask(ngx_http_slidewin_charge_t *charge)
 {
+    ngx_http_slidewin_call_t  *call;
+
     charge->claim.cost = charge->sum;
     charge->asked = charge->summed;
     charge->sum = 0;
     charge->summed = 0;
 
-    ngx_http_slidewin_detached_call(charge->store, &charge->claim,
-                                    charge->store->backend->charge,
-                                    ngx_http_slidewin_charge_asked, charge);
+    call = ngx_http_slidewin_detached_call(charge->store, &charge->claim,
+                                           charge->store->backend->charge,
+                                           ngx_http_slidewin_charge_asked,
+                                           charge);
+    if (call) {
+        charge->call = call;
+    }
 }
 
 

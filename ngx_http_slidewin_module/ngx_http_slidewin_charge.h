@@ -22,7 +22,10 @@ void ngx_http_slidewin_charge(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_detached_pt done,
     void *data);
 
-/* the client is cleared, with what was added up for the next call */
+/*
+ * The client is to be cleared, with all that it was charged so far: a call that
+ * waits for others must not come after that.
+ */
 void ngx_http_slidewin_charge_forget(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim);
 

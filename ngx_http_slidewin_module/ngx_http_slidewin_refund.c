@@ -34,8 +34,9 @@ ngx_http_slidewin_refund(ngx_http_slidewin_store_t *store,
                    "slidewin refund: zone:%V units:%L",
                    &claim->name, claim->cost);
 
-    ngx_http_slidewin_detached_call(store, claim, store->backend->give_back,
-                                    done, data);
+    (void) ngx_http_slidewin_detached_call(store, claim,
+                                           store->backend->give_back, done,
+                                           data);
 
     claim->counted = 0;
 }
@@ -49,14 +50,14 @@ ngx_http_slidewin_reset_key(ngx_http_slidewin_store_t *store,
                    "slidewin reset: zone:%V key:\"%V\"",
                    &claim->name, &claim->key);
 
-    ngx_http_slidewin_detached_call(store, claim, store->backend->reset,
-                                    NULL, NULL);
+    (void) ngx_http_slidewin_detached_call(store, claim,
+                                           store->backend->reset, NULL, NULL);
 
     claim->counted = 0;
 }
 
 
-void
+ngx_http_slidewin_call_t *
 ngx_http_slidewin_detached_call(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_verb_pt verb,
     ngx_http_slidewin_detached_pt done, void *data)
@@ -68,7 +69,7 @@ ngx_http_slidewin_detached_call(ngx_http_slidewin_store_t *store,
 
     if (detached == NULL) {
         ngx_http_slidewin_detached_result(done, data, NGX_ERROR, 1);
-        return;
+        return NULL;
     }
 
     detached->call.done = ngx_http_slidewin_detached_done;
@@ -77,9 +78,23 @@ ngx_http_slidewin_detached_call(ngx_http_slidewin_store_t *store,
 
     rc = verb(store, &detached->call);
 
-    if (rc != NGX_AGAIN) {
-        ngx_http_slidewin_detached_done(&detached->call, rc);
+    if (rc == NGX_AGAIN) {
+        return &detached->call;
     }
+
+    ngx_http_slidewin_detached_done(&detached->call, rc);
+
+    return NULL;
+}
+
+
+void
+ngx_http_slidewin_detached_cancel(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_call_t *call)
+{
+    store->backend->cancel(store, call);
+
+    ngx_free(call->data);
 }
 
 

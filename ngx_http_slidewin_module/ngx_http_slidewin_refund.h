@@ -42,10 +42,15 @@ void ngx_http_slidewin_refund(ngx_http_slidewin_store_t *store,
     ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_detached_pt done,
     void *data);
 
-/* asks the store with a copy of the claim */
-void ngx_http_slidewin_detached_call(ngx_http_slidewin_store_t *store,
-    ngx_http_slidewin_claim_t *claim, ngx_http_slidewin_verb_pt verb,
-    ngx_http_slidewin_detached_pt done, void *data);
+/* asks the store with a copy of the claim; NULL: the result is told already */
+ngx_http_slidewin_call_t *ngx_http_slidewin_detached_call(
+    ngx_http_slidewin_store_t *store, ngx_http_slidewin_claim_t *claim,
+    ngx_http_slidewin_verb_pt verb, ngx_http_slidewin_detached_pt done,
+    void *data);
+
+/* the store need not do what it has not done yet: no result is told */
+void ngx_http_slidewin_detached_cancel(ngx_http_slidewin_store_t *store,
+    ngx_http_slidewin_call_t *call);
 
 /* clears the key of a claim, with all units that any request counted for it */
 void ngx_http_slidewin_reset_key(ngx_http_slidewin_store_t *store,

@@ -75,8 +75,8 @@ void ngx_http_slidewin_cache_ban(ngx_http_slidewin_policy_t *policy,
     ngx_http_slidewin_claim_t *claim);
 
 /*
- * Forgets rejections, leased units and charges that wait for others, of a
- * client that is reset.
+ * Forgets rejections, leased units and charges that the store was not asked
+ * for yet, of a client that is reset.
  */
 void ngx_http_slidewin_cache_purge(ngx_http_slidewin_policy_t *policy,
     ngx_http_slidewin_claim_t *claim);
