@@ -17,6 +17,8 @@
 
 static ngx_http_slidewin_store_t *ngx_http_slidewin_conf_find_store(
     ngx_http_slidewin_main_conf_t *smcf, ngx_str_t *name);
+static ngx_int_t ngx_http_slidewin_conf_log_fits(ngx_conf_t *cf,
+    ngx_http_slidewin_policy_t *policy, int64_t entries);
 static ngx_int_t ngx_http_slidewin_conf_add_stats(ngx_conf_t *cf,
     ngx_http_slidewin_main_conf_t *smcf);
 
@@ -343,19 +345,9 @@ ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
             return NGX_ERROR;
         }
 
-        /* a log without memory rejects earlier than it should */
-
-        if (policy->store->local && policy->rule.algorithm == SW_LOG
-            && policy->rate == NULL
-            && policy->rule.limit
-               > (int64_t) (policy->size / 2 / sizeof(sw_log_entry_t)))
+        if (ngx_http_slidewin_conf_log_fits(cf, policy, policy->rule.limit)
+            != NGX_OK)
         {
-            ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                          "zone \"%V\" is too small, the log of one client "
-                          "may take %LK in %V:%ui", &policy->zone_ref.name,
-                          policy->rule.limit
-                          * (int64_t) sizeof(sw_log_entry_t) / 1024 + 1,
-                          &policy->zone_ref.file, policy->zone_ref.line);
             return NGX_ERROR;
         }
     }
@@ -392,6 +384,15 @@ ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
 
         if (limits[i]->charge) {
             smcf->charges = 1;
+
+            /* a request may have an entry for what its estimate has left out */
+
+            if (ngx_http_slidewin_conf_log_fits(cf, limits[i]->policy,
+                                            2 * limits[i]->policy->rule.limit)
+                != NGX_OK)
+            {
+                return NGX_ERROR;
+            }
         }
 
         if (limits[i]->count || limits[i]->reset || limits[i]->charge) {
@@ -416,6 +417,31 @@ ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
     }
 
     return ngx_http_slidewin_conf_add_stats(cf, smcf);
+}
+
+
+/* a log without memory rejects earlier than it should */
+
+static ngx_int_t
+ngx_http_slidewin_conf_log_fits(ngx_conf_t *cf,
+    ngx_http_slidewin_policy_t *policy, int64_t entries)
+{
+    int64_t  size;
+
+    size = entries * (int64_t) sizeof(sw_log_entry_t);
+
+    if (!policy->store->local || policy->rule.algorithm != SW_LOG
+        || policy->rate || size <= (int64_t) (policy->size / 2))
+    {
+        return NGX_OK;
+    }
+
+    ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                  "zone \"%V\" is too small, the log of one client may take "
+                  "%LK in %V:%ui", &policy->zone_ref.name, size / 1024 + 1,
+                  &policy->zone_ref.file, policy->zone_ref.line);
+
+    return NGX_ERROR;
 }
 
 

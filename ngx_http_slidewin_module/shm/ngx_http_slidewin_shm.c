@@ -299,9 +299,12 @@ ngx_http_slidewin_shm_charge(ngx_http_slidewin_store_t *store,
 
     ngx_http_slidewin_shm_find(&check, now);
 
+    /* what is not counted is told as estimated */
+
+    rc = NGX_DECLINED;
+
     if (check.node && !sw_state_may_charge(&check.node->state, rule, now)) {
-        ngx_http_slidewin_zone_unlock(&check.op);
-        return NGX_DECLINED;
+        goto done;
     }
 
     /* what has left the window makes room */
@@ -318,10 +321,15 @@ ngx_http_slidewin_shm_charge(ngx_http_slidewin_store_t *store,
     rc = ngx_http_slidewin_shm_prepare(&check, now);
 
     if (rc == NGX_OK) {
-        (void) sw_window_charge(check.state, rule, now, claim->cost);
+
+        if (sw_window_charge(check.state, rule, now, claim->cost) == 0) {
+            rc = NGX_DECLINED;
+        }
 
         ngx_http_slidewin_zone_expiry_update(&check.op, check.node);
     }
+
+done:
 
     ngx_http_slidewin_zone_unlock(&check.op);
 
