@@ -20,8 +20,10 @@ local pack, unpack = struct.pack, struct.unpack
 local number, now = unpack('<I7I7', ARGV[1])
 
 -- Of a log only the entries from the time of the take on are written. If fewer
--- entries are left, the last one is repeated: an entry with the same time and
--- sum has no units.
+-- entries are left, the last one is repeated: an entry with the sum of the one
+-- before it has no units. A log that is short, or of which half is such entries,
+-- is written without those at its end: a client whose units all go back must not
+-- make it grow.
 
 local function give_back_log(key, cost, stamp)
     -- include part/log.lua
@@ -47,13 +49,13 @@ local function give_back_log(key, cost, stamp)
     end
 
     local units = min(cost, sum - before)
-    local changed = {}
+    local changed, kept, used = {}, before, 0
 
     if units == 0 then
         return
     end
     if sum - units > before then
-        time, before = stamp, sum - units
+        time, before, used = stamp, sum - units, 1
         changed[1] = pack(ENTRY, time, before)
     end
 
@@ -61,9 +63,33 @@ local function give_back_log(key, cost, stamp)
 
     for i = 1, #later, 12 do
         time, sum = unpack(ENTRY, later, i)
-        before = sum - units
-        changed[#changed + 1] = pack(ENTRY, time, before)
+        changed[#changed + 1] = pack(ENTRY, time, sum - units)
+        if sum - units > before then
+            before, used = sum - units, #changed
+        end
     end
+
+    -- the entries that are kept: low to solid, and those used of the changed
+
+    local low, base, solid = 1, p.base, first - 1
+
+    if p.ring > 0 then
+        low, base = 2, at(p, 1, SUM)
+    end
+    if kept == base then
+        solid = low - 1
+    elseif solid > low and at(p, solid - 1, SUM) == kept then
+        solid = search(p, SUM, kept, low, solid)
+    end
+
+    if p.count < SHORT or 2 * (solid + used) <= p.count then
+        redis.call('SET', key, pack(HEAD, 'l', p.window, p.renewed, base)
+                               .. entries(p, low, solid)
+                               .. table.concat(changed, '', 1, used),
+                   'KEEPTTL')
+        return
+    end
+
     for i = #changed + 1, p.count - first + 1 do
         changed[i] = pack(ENTRY, time, before)
     end
