@@ -6,7 +6,8 @@
 -- ARGV[1]   as take has it, with 0 as the time
 -- ARGV[2]   of each policy numbers of 7 bytes each: the length of a ban in ms
 --           (0: the policy has no bans), the longest (0: all are of that
---           length), and whether a rejection begins a ban (1 or 0)
+--           length), and 1 + the ms that the request may wait for room: a
+--           rejection that lasts longer begins a ban (0: none does)
 --
 -- reply     as that of take, and then of each policy what is left of the ban
 --           in ms, 0 for none, and whether this call has begun it (1 or 0)

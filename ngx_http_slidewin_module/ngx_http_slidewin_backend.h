@@ -65,6 +65,8 @@ typedef struct {
     unsigned                    begins_ban:1; /* if it is rejected */
     unsigned                    ban_began:1;  /* by this claim's rejection */
     unsigned                    dry_ban:1;    /* dry runs' bans are others */
+    uint32_t                    may_wait;     /* ms; then a rejection begins no
+                                               * ban */
 } ngx_http_slidewin_claim_t;
 
 
@@ -101,12 +103,13 @@ struct ngx_http_slidewin_call_s {
  *           is rejected leaves every claim uncounted; a dry-run claim that is
  *           rejected leaves the dry-run claims uncounted.  A claim with a rule
  *           for bans is rejected while its client is banned, whatever the cost;
- *           if it begins_ban, its rejection for lack of room begins a ban, in
- *           the same step.
+ *           if it begins_ban, a rejection for lack of room begins a ban in the
+ *           same step, unless there would be room before may_wait is over.
  * peek      gives each claim the verdict that take would give it alone, and
  *           counts nothing.  claims[n] is one more claim, for the store to use.
  *           No claim begins_ban.
- * reset     forgets the keys, and bans; verdicts are not touched.
+ * reset     forgets the keys, and the bans of claims with a rule for them: with
+ *           dry_ban those of dry runs alone.  Verdicts are not touched.
  * give_back uncounts what take counted, each claim at its verdict's stamp.
  * charge    counts the cost of the one claim of the call, whether there is room
  *           or not, but no more than a state can hold.  The store may change

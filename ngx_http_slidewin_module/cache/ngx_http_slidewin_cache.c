@@ -53,7 +53,8 @@ ngx_http_slidewin_cache_take(ngx_http_slidewin_policy_t *policy,
 {
     claim->prefetch = 0;
 
-    return policy->lease && ngx_http_slidewin_cache_applies(store, claim)
+    return policy->lease && claim->cost > 0
+           && ngx_http_slidewin_cache_applies(store, claim)
            && ngx_http_slidewin_lease_take(claim, store, percent);
 }
 
@@ -118,7 +119,9 @@ ngx_http_slidewin_cache_peek(ngx_http_slidewin_policy_t *policy,
         return 1;
     }
 
-    if (policy->lease && ngx_http_slidewin_lease_take(claim, store, 0)) {
+    if (policy->lease && claim->cost > 0
+        && ngx_http_slidewin_lease_take(claim, store, 0))
+    {
         (void) ngx_http_slidewin_lease_put_back(claim, store);
 
         claim->verdict.admitted = 1;

@@ -334,8 +334,6 @@ ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
             policy->store = &smcf->local;
         }
 
-        policy->ban_deferred = (policy->lease != 0);
-
         if (policy->store->local && policy->cache_ref.name.len) {
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
                           "invalid parameter \"%V\" in \"slidewin_zone\" "
@@ -364,10 +362,6 @@ ngx_http_slidewin_conf_resolve(ngx_conf_t *cf)
                           &limits[i]->policy_ref.file,
                           limits[i]->policy_ref.line);
             return NGX_ERROR;
-        }
-
-        if (limits[i]->delay) {
-            limits[i]->policy->ban_deferred = 1;
         }
 
         limits[i]->plain = limits[i]->condition == NULL

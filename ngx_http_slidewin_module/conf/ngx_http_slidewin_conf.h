@@ -73,8 +73,6 @@ typedef struct {
     int64_t                        deny_cache; /* ms; 0: off */
     ngx_http_slidewin_ref_t        cache_ref;  /* lease= or deny_cache= */
     sw_ban_rule_t                  ban;        /* its time is 0: no bans */
-    ngx_uint_t                     ban_deferred; /* a rejected request may
-                                                * wait, or have a lease */
     int64_t                        top_counters; /* 0: off */
     ngx_http_slidewin_top_t       *top;        /* NULL: off */
     ngx_http_slidewin_bans_t      *bans;       /* NULL: without ban= */

@@ -6,6 +6,7 @@
 #include "ngx_http_slidewin_ban.h"
 #include "ngx_http_slidewin_cache.h"
 #include "ngx_http_slidewin_clock.h"
+#include "ngx_http_slidewin_delay.h"
 #include "ngx_http_slidewin_delay_queue.h"
 #include "ngx_http_slidewin_refund.h"
 #include "ngx_http_slidewin_report.h"
@@ -31,8 +32,6 @@ struct ngx_http_slidewin_ban_s {
 };
 
 
-static ngx_uint_t ngx_http_slidewin_ban_applies(
-    ngx_http_slidewin_entry_t *entry);
 static void ngx_http_slidewin_ban_abandon(ngx_http_slidewin_ctx_t *ctx);
 static void ngx_http_slidewin_ban_began(void *data,
     ngx_http_slidewin_claim_t *claim);
@@ -45,12 +44,7 @@ ngx_http_slidewin_ban_init(void)
 }
 
 
-/*
- * A rejection by a policy that some location has with delay=, or that has
- * leases, may not be the last word: then it begins no ban.  A dry run neither
- * waits nor takes leased units, but tells whether its request could have
- * waited.
- */
+/* a dry run does not wait, but tells whether its request could have waited */
 
 void
 ngx_http_slidewin_ban_claim(ngx_http_slidewin_ctx_t *ctx,
@@ -64,12 +58,8 @@ ngx_http_slidewin_ban_claim(ngx_http_slidewin_ctx_t *ctx,
     claim->dry_ban = claim->dry_run;
     ctx->has_bans = 1;
 
-    claim->begins_ban = claim->dry_run ? entry->limit->delay == 0
-                                       : !entry->policy->ban_deferred;
-
-    if (!claim->begins_ban) {
-        ctx->ban_deferred = 1;
-    }
+    claim->begins_ban = 1;
+    claim->may_wait = ngx_http_slidewin_delay_left(entry);
 }
 
 
@@ -194,7 +184,10 @@ ngx_http_slidewin_ban_list(ngx_http_slidewin_policy_t *policy,
 }
 
 
-/* one call for each: only the first rejection of a client comes here */
+/*
+ * A store knows neither the queue of a client, nor whether the request may join
+ * it.  One call for each: only the first rejection of a client comes here.
+ */
 
 ngx_int_t
 ngx_http_slidewin_ban_begin(ngx_http_slidewin_ctx_t *ctx)
@@ -205,9 +198,13 @@ ngx_http_slidewin_ban_begin(ngx_http_slidewin_ctx_t *ctx)
 
     for (entry = *ctx->pass; entry; entry = entry->next) {
 
-        if (!ngx_http_slidewin_ban_applies(entry)) {
+        if (!entry->ban_deferred || !entry->wait_refused
+            || entry->claim.banned || entry->superseded)
+        {
             continue;
         }
+
+        entry->ban_deferred = 0;
 
         /* the client may leave before the answer */
 
@@ -230,11 +227,10 @@ ngx_http_slidewin_ban_begin(ngx_http_slidewin_ctx_t *ctx)
         ban->claim.cost = SW_BAN_COST;
         ban->claim.prefetch = 0;
         ban->claim.begins_ban = 1;
+        ban->claim.may_wait = 0;
         ban->claim.refund_if_left = 0;
         ban->claims[0] = &ban->claim;
         ban->call_claims = ctx->call.claims;
-
-        entry->claim.begins_ban = 1;
 
         ctx->call.claims = ban->claims;
         ctx->call.n = 1;
@@ -257,42 +253,6 @@ ngx_http_slidewin_ban_begin(ngx_http_slidewin_ctx_t *ctx)
     }
 
     return NGX_OK;
-}
-
-
-/*
- * The store has rejected the claim, or a queue that is too long has; begins_ban
- * is set once it was asked to begin a ban.  A request that this policy would
- * have let wait is rejected by others.
- */
-
-static ngx_uint_t
-ngx_http_slidewin_ban_applies(ngx_http_slidewin_entry_t *entry)
-{
-    int64_t                     now, deadline;
-    sw_verdict_t               *verdict;
-    ngx_http_slidewin_claim_t  *claim;
-
-    claim = &entry->claim;
-
-    if (claim->ban == NULL || claim->begins_ban || claim->banned
-        || claim->verdict.admitted
-        || !entry->decided || entry->superseded || entry->only_peeked
-        || entry->source >= NGX_HTTP_SLIDEWIN_SOURCE_FAIL_OPEN)
-    {
-        return 0;
-    }
-
-    verdict = ngx_http_slidewin_entry_verdict(entry);
-
-    if (entry->limit->delay == 0 || verdict->retry == SW_NEVER) {
-        return 1;
-    }
-
-    now = ngx_http_slidewin_clock_ms();
-    deadline = entry->deadline ? entry->deadline : now + entry->limit->delay;
-
-    return now + verdict->retry > deadline;
 }
 
 
@@ -333,8 +293,35 @@ ngx_http_slidewin_ban_done(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
 static void
 ngx_http_slidewin_ban_abandon(ngx_http_slidewin_ctx_t *ctx)
 {
-    ngx_uint_t                       i;
+    ngx_uint_t                        i;
+    ngx_http_slidewin_entry_t        *entry;
     ngx_http_slidewin_report_left_t  *left;
+
+    /* bans that the answers so far have told of */
+
+    for (entry = *ctx->pass; entry; entry = entry->next) {
+
+        if (!entry->claim.ban_began) {
+            continue;
+        }
+
+        for (i = 0; i < ctx->call.n; i++) {
+            if (ctx->call.claims[i] == &entry->claim) {
+                break;
+            }
+        }
+
+        if (i < ctx->call.n) {
+            continue;
+        }
+
+        left = ngx_http_slidewin_report_leave(ctx->request);
+
+        if (left) {
+            ngx_http_slidewin_ban_began(left, &entry->claim);
+            ngx_free(left);
+        }
+    }
 
     left = NULL;
 

@@ -148,11 +148,12 @@ ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry)
 {
     int64_t                     taken;
-    ngx_uint_t                  claimed;
+    ngx_uint_t                  claimed, unchecked;
     ngx_http_slidewin_claim_t  *claim, *before;
     ngx_http_slidewin_entry_t  *other;
 
     claimed = 0;
+    unchecked = 1;
     taken = 0;
     claim = &entry->claim;
 
@@ -179,6 +180,12 @@ ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
 
         claimed = 1;
         taken += before->cost;
+
+        if (before->dry_ban == claim->dry_ban
+            && ngx_http_slidewin_same_client(other, entry))
+        {
+            unchecked = 0;
+        }
     }
 
     /* a bad rate or cost, or one that never passes, is to be rejected */
@@ -193,6 +200,13 @@ ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
     }
 
     claim->cost = 0;
+
+    /* its units are counted, but no pass has looked for this ban */
+
+    if (claim->ban && unchecked) {
+        return 1;
+    }
+
     claim->verdict.admitted = 1;
     entry->decided = 1;
     entry->superseded = 1;

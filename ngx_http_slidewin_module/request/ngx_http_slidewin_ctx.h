@@ -49,7 +49,9 @@ struct ngx_http_slidewin_entry_s {
     unsigned                       decided:1;
     unsigned                       delayed:1;
     unsigned                       peeked:1;   /* or not to be peeked at */
-    unsigned                       only_peeked:1; /* no take has rejected it */
+    unsigned                       wait_refused:1; /* too long, or too many of
+                                                * the client wait */
+    unsigned                       ban_deferred:1; /* until the wait is */
     unsigned                       superseded:1; /* by another entry of the
                                                   * policy */
     unsigned                       status_ignored:1; /* the final one: nothing
@@ -96,8 +98,6 @@ struct ngx_http_slidewin_ctx_s {
     unsigned                       has_changes:1; /* count=, reset= or */
     unsigned                       has_charges:1; /* charge= */
     unsigned                       has_bans:1; /* some policy has */
-    unsigned                       ban_deferred:1; /* until it is rejected
-                                                    * for good */
     unsigned                       rejected:1; /* by an entry of this pass */
     unsigned                       no_wait:1;  /* delay= applies no more */
     unsigned                       recorded:1; /* in the statistics */

@@ -48,7 +48,8 @@ ngx_http_slidewin_decide_begin(ngx_http_slidewin_ctx_t *ctx)
 
         entry->decided = 0;
         entry->peeked = 0;
-        entry->only_peeked = 0;
+        entry->wait_refused = 0;
+        entry->ban_deferred = 0;
         entry->store = entry->policy->store;
         entry->source = NGX_HTTP_SLIDEWIN_SOURCE_NONE;
         entry->quota = entry->rate;
@@ -138,8 +139,13 @@ ngx_http_slidewin_decide_early(ngx_http_slidewin_ctx_t *ctx)
         }
 
         if (ngx_http_slidewin_decide_queued(ctx, entry)) {
+            entry->ban_deferred = (entry->claim.ban != NULL);
             ngx_http_slidewin_entry_decided(ctx, entry);
             continue;
+        }
+
+        if (entry->claim.ban && entry->deadline) {
+            entry->claim.may_wait = ngx_http_slidewin_delay_left(entry);
         }
 
         /* a queued request asks the store: it waits for its rejection to end */
@@ -309,6 +315,9 @@ ngx_http_slidewin_decide_result(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
 
         if (entry->claim.ban) {
             entry->asked_at = ctx->call.asked_at;
+            entry->ban_deferred = entry->claim.may_wait
+                                  && !entry->claim.dry_run
+                                  && !entry->claim.verdict.admitted;
         }
 
         ngx_http_slidewin_entry_decided(ctx, entry);

@@ -6,6 +6,7 @@
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_delay.h"
 #include "ngx_http_slidewin_delay_queue.h"
+#include "sw_math.h"
 
 
 /* units may be refunded by other machines, which do not tell this one */
@@ -68,6 +69,22 @@ ngx_http_slidewin_delay_queue_wait(ngx_http_slidewin_ctx_t *ctx,
 }
 
 
+uint32_t
+ngx_http_slidewin_delay_left(ngx_http_slidewin_entry_t *entry)
+{
+    int64_t  left;
+
+    left = entry->limit->delay;
+
+    if (entry->deadline) {
+        left = entry->deadline - ngx_http_slidewin_clock_ms()
+               + (entry->delayed ? NGX_HTTP_SLIDEWIN_DELAY_GRACE : 0);
+    }
+
+    return (uint32_t) sw_min(sw_max(left, 0), (int64_t) NGX_MAX_UINT32_VALUE);
+}
+
+
 ngx_int_t
 ngx_http_slidewin_delay_start(ngx_http_slidewin_ctx_t *ctx,
     ngx_event_handler_pt handler)
@@ -95,6 +112,9 @@ ngx_http_slidewin_delay_start(ngx_http_slidewin_ctx_t *ctx,
                                                       ctx->request, handler,
                                                       ctx);
         if (ctx->waiter == NULL) {
+            entry->wait_refused = ngx_http_slidewin_delay_queue_full(
+                                                        entry->policy,
+                                                        &entry->claim.key);
             return NGX_DECLINED;
         }
     }
@@ -127,8 +147,8 @@ ngx_http_slidewin_delay_start(ngx_http_slidewin_ctx_t *ctx,
 
 
 /*
- * The rejecting entry with the longest wait; NULL if there is one whose delay=
- * is shorter than its wait.  The clock is read when a wait must be known.
+ * The rejecting entry with the longest wait; NULL if there are some whose delay=
+ * is shorter than their wait.  The clock is read when a wait must be known.
  */
 
 static ngx_http_slidewin_entry_t *
@@ -136,9 +156,11 @@ ngx_http_slidewin_delay_longest(ngx_http_slidewin_ctx_t *ctx, int64_t *now,
     int64_t *due)
 {
     int64_t                     time, wait;
+    ngx_uint_t                  refused;
     sw_verdict_t               *verdict;
     ngx_http_slidewin_entry_t  *entry, *longest;
 
+    refused = 0;
     longest = NULL;
     *now = 0;
     *due = 0;
@@ -154,7 +176,8 @@ ngx_http_slidewin_delay_longest(ngx_http_slidewin_ctx_t *ctx, int64_t *now,
         verdict = ngx_http_slidewin_entry_verdict(entry);
 
         if (verdict->retry == SW_NEVER || entry->claim.banned) {
-            return NULL;
+            refused = 1;
+            continue;
         }
 
         if (*now == 0) {
@@ -174,7 +197,9 @@ ngx_http_slidewin_delay_longest(ngx_http_slidewin_ctx_t *ctx, int64_t *now,
         if (time > entry->deadline
                    + (entry->delayed ? NGX_HTTP_SLIDEWIN_DELAY_GRACE : 0))
         {
-            return NULL;
+            entry->wait_refused = 1;
+            refused = 1;
+            continue;
         }
 
         if (longest == NULL || time > *due
@@ -186,5 +211,5 @@ ngx_http_slidewin_delay_longest(ngx_http_slidewin_ctx_t *ctx, int64_t *now,
         }
     }
 
-    return longest;
+    return refused ? NULL : longest;
 }

@@ -15,6 +15,9 @@
 int64_t ngx_http_slidewin_delay_queue_wait(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry);
 
+/* ms that the entry's request may wait from now on */
+uint32_t ngx_http_slidewin_delay_left(ngx_http_slidewin_entry_t *entry);
+
 /*
  * Puts a rejected request into a queue; the handler is called when it is to ask
  * again.  NGX_DECLINED: it may not wait that long, or too many wait already.

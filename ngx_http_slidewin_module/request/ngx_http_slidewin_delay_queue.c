@@ -15,6 +15,9 @@
  */
 #define NGX_HTTP_SLIDEWIN_DELAY_SHARE  4
 
+#define ngx_http_slidewin_delay_max()                                         \
+    (ngx_cycle->connection_n / NGX_HTTP_SLIDEWIN_DELAY_SHARE)
+
 
 static ngx_http_slidewin_delay_queue_t *ngx_http_slidewin_delay_queue_create(
     ngx_http_slidewin_policy_t *policy, ngx_str_t *key);
@@ -68,20 +71,29 @@ ngx_http_slidewin_delay_queue_create(ngx_http_slidewin_policy_t *policy,
 }
 
 
+ngx_uint_t
+ngx_http_slidewin_delay_queue_full(ngx_http_slidewin_policy_t *policy,
+    ngx_str_t *key)
+{
+    ngx_http_slidewin_delay_queue_t  *queue;
+
+    queue = ngx_http_slidewin_delay_queue_find(policy, key);
+
+    return queue && queue->n >= ngx_http_slidewin_delay_max()
+                                / NGX_HTTP_SLIDEWIN_DELAY_SHARE;
+}
+
+
 ngx_http_slidewin_waiter_t *
 ngx_http_slidewin_delay_enqueue(ngx_http_slidewin_policy_t *policy,
     ngx_http_slidewin_claim_t *claim, ngx_http_request_t *r,
     ngx_event_handler_pt handler, void *data)
 {
-    ngx_uint_t                        max;
     ngx_http_slidewin_waiter_t       *waiter;
     ngx_http_slidewin_delay_queue_t  *queue;
 
-    max = ngx_cycle->connection_n / NGX_HTTP_SLIDEWIN_DELAY_SHARE;
-    queue = ngx_http_slidewin_delay_queue_find(policy, &claim->key);
-
-    if (ngx_http_slidewin_delayed >= max
-        || (queue && queue->n >= max / NGX_HTTP_SLIDEWIN_DELAY_SHARE))
+    if (ngx_http_slidewin_delayed >= ngx_http_slidewin_delay_max()
+        || ngx_http_slidewin_delay_queue_full(policy, &claim->key))
     {
         return NULL;
     }
@@ -90,6 +102,8 @@ ngx_http_slidewin_delay_enqueue(ngx_http_slidewin_policy_t *policy,
     if (waiter == NULL) {
         return NULL;
     }
+
+    queue = ngx_http_slidewin_delay_queue_find(policy, &claim->key);
 
     if (queue == NULL) {
         queue = ngx_http_slidewin_delay_queue_create(policy, &claim->key);

@@ -62,6 +62,10 @@ typedef struct {
 ngx_http_slidewin_delay_queue_t *ngx_http_slidewin_delay_queue_find(
     ngx_http_slidewin_policy_t *policy, ngx_str_t *key);
 
+/* whether as many requests of the client wait as may */
+ngx_uint_t ngx_http_slidewin_delay_queue_full(
+    ngx_http_slidewin_policy_t *policy, ngx_str_t *key);
+
 /*
  * The timer of the waiter calls the handler with data.  NULL: too many requests
  * wait already, or there is no memory.

@@ -126,7 +126,7 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
 
         if (ctx->no_wait) {
 
-            if (ctx->ban_deferred
+            if (ctx->has_bans
                 && ngx_http_slidewin_ban_begin(ctx) == NGX_AGAIN)
             {
                 ctx->started = ctx->call.asked_at;
@@ -148,15 +148,6 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
 
         ctx->no_wait = 1;
         ngx_http_slidewin_ctx_dequeue(ctx);
-    }
-
-    /* of dry runs, which reject no request */
-
-    if (ctx->ban_deferred && !ctx->rejected
-        && ngx_http_slidewin_ban_begin(ctx) == NGX_AGAIN)
-    {
-        ctx->started = ctx->call.asked_at;
-        return ngx_http_slidewin_suspend(r, ctx);
     }
 
     ctx->deciding = 0;

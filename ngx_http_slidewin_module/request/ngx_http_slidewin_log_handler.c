@@ -366,7 +366,12 @@ ngx_http_slidewin_log_resets(ngx_http_request_t *r,
 }
 
 
-/* shared memory has what was counted while the store did not answer */
+/*
+ * Shared memory has what was counted while the store did not answer.
+ *
+ * A client that is banned must not lift its own ban: its bans stay if the store
+ * was not asked whether there are any.
+ */
 
 static void
 ngx_http_slidewin_log_reset(ngx_http_request_t *r,
@@ -376,9 +381,13 @@ ngx_http_slidewin_log_reset(ngx_http_request_t *r,
 
     smcf = ngx_http_get_module_main_conf(r, ngx_http_slidewin_module);
 
+    if (entry->source >= NGX_HTTP_SLIDEWIN_SOURCE_FALLBACK) {
+        entry->claim.ban = NULL;
+    }
+
     ngx_http_slidewin_reset_key(&smcf->local, &entry->claim);
 
-    if (entry->policy->bans) {
+    if (entry->claim.ban && !entry->claim.dry_ban) {
         ngx_http_slidewin_bans_remove(entry->policy->bans, &entry->claim.key);
     }
 

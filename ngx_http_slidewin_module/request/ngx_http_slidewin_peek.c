@@ -313,10 +313,6 @@ ngx_http_slidewin_peek_verdict(ngx_http_slidewin_ctx_t *ctx,
         return;
     }
 
-    if (!entry->decided || entry->claim.verdict.admitted) {
-        entry->only_peeked = 1;
-    }
-
     /* units that are counted go back to where and when they were taken */
 
     if (entry->claim.counted) {

@@ -234,7 +234,7 @@ ngx_http_slidewin_shm_reset(ngx_http_slidewin_store_t *store,
         }
 
         if (checks[i].claim->ban) {
-            ngx_http_slidewin_zone_ban_remove(&checks[i].op);
+            ngx_http_slidewin_zone_ban_remove(&checks[i].op, checks[i].claim);
         }
     }
 
@@ -672,7 +672,14 @@ ngx_http_slidewin_shm_ban(ngx_http_slidewin_shm_check_t *check, int64_t now)
     claim = check->claim;
 
     if (claim->banned == 0 && !claim->verdict.admitted && claim->begins_ban) {
-        ngx_http_slidewin_zone_ban_begin(&check->op, claim, now);
+
+        sw_verdict_complete(&claim->verdict, &claim->rule);
+
+        if (claim->verdict.retry == SW_NEVER
+            || claim->verdict.retry > claim->may_wait)
+        {
+            ngx_http_slidewin_zone_ban_begin(&check->op, claim, now);
+        }
     }
 
     if (claim->banned) {

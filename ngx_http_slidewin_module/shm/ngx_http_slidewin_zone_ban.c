@@ -72,13 +72,17 @@ ngx_http_slidewin_zone_ban_begin(ngx_http_slidewin_zone_op_t *op,
 
 
 void
-ngx_http_slidewin_zone_ban_remove(ngx_http_slidewin_zone_op_t *op)
+ngx_http_slidewin_zone_ban_remove(ngx_http_slidewin_zone_op_t *op,
+    ngx_http_slidewin_claim_t *claim)
 {
     ngx_http_slidewin_ban_memo_t  *memo;
 
     memo = ngx_http_slidewin_zone_ban_find(op);
 
-    if (memo) {
+    if (memo && claim->dry_ban) {
+        ngx_memzero(&memo->bans[1], sizeof(sw_ban_t));
+
+    } else if (memo) {
         ngx_http_slidewin_zone_remove(op,
                              ngx_http_slidewin_node_of_memo(&memo->memo));
     }

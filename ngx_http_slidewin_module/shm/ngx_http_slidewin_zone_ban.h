@@ -23,7 +23,9 @@ void ngx_http_slidewin_zone_ban_lookup(ngx_http_slidewin_zone_op_t *op,
 void ngx_http_slidewin_zone_ban_begin(ngx_http_slidewin_zone_op_t *op,
     ngx_http_slidewin_claim_t *claim, int64_t now);
 
-void ngx_http_slidewin_zone_ban_remove(ngx_http_slidewin_zone_op_t *op);
+/* that of the claim's client; of a dry run, that of dry runs alone */
+void ngx_http_slidewin_zone_ban_remove(ngx_http_slidewin_zone_op_t *op,
+    ngx_http_slidewin_claim_t *claim);
 
 
 #endif /* _NGX_HTTP_SLIDEWIN_ZONE_BAN_H_INCLUDED_ */

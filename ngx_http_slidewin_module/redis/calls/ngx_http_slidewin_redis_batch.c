@@ -33,7 +33,7 @@ ngx_http_slidewin_redis_batch_key(ngx_http_slidewin_call_t *call,
     ngx_str_t *key)
 {
     u_char                     *p, *last;
-    int64_t                     fields[7];
+    int64_t                     fields[7], may_wait;
     ngx_uint_t                  i;
     ngx_http_slidewin_claim_t  *claim;
 
@@ -49,7 +49,8 @@ ngx_http_slidewin_redis_batch_key(ngx_http_slidewin_call_t *call,
         claim = call->claims[i];
 
         if (claim->dry_run
-            || (size_t) (last - p) < sizeof(fields) + claim->key.len)
+            || (size_t) (last - p) < sizeof(fields) + sizeof(may_wait)
+                                     + claim->key.len)
         {
             return;
         }
@@ -64,6 +65,13 @@ ngx_http_slidewin_redis_batch_key(ngx_http_slidewin_call_t *call,
 
         p = ngx_cpymem(p, fields, sizeof(fields));
         p = ngx_cpymem(p, claim->key.data, claim->key.len);
+
+        /* one rejection begins the ban of all */
+
+        if (claim->ban) {
+            may_wait = claim->begins_ban ? (int64_t) claim->may_wait : -1;
+            p = ngx_cpymem(p, &may_wait, sizeof(may_wait));
+        }
     }
 
     key->len = p - buffer;

@@ -316,24 +316,29 @@ static void
 ngx_http_slidewin_redis_command_reset(ngx_http_slidewin_redis_command_t *cmd,
     ngx_http_slidewin_redis_t *redis, ngx_http_slidewin_call_t *call)
 {
-    ngx_uint_t  i, bans;
+    ngx_uint_t                  i, bans;
+    ngx_http_slidewin_claim_t  *claim;
 
     bans = 0;
 
     for (i = 0; i < call->n; i++) {
-        bans += (call->claims[i]->ban != NULL);
+        claim = call->claims[i];
+        bans += claim->ban ? 2 - claim->dry_ban : 0;
     }
 
-    ngx_http_slidewin_redis_command_begin(cmd, 1 + call->n + 2 * bans);
+    ngx_http_slidewin_redis_command_begin(cmd, 1 + call->n + bans);
     ngx_http_slidewin_redis_command_arg(cmd, "DEL", 3);
     ngx_http_slidewin_redis_command_arg_keys(cmd, redis, call);
 
     for (i = 0; i < call->n; i++) {
-        if (call->claims[i]->ban) {
-            ngx_http_slidewin_redis_command_arg_ban_key(cmd, redis,
-                                                        call->claims[i], 0);
-            ngx_http_slidewin_redis_command_arg_ban_key(cmd, redis,
-                                                        call->claims[i], 1);
+        claim = call->claims[i];
+
+        if (claim->ban) {
+            ngx_http_slidewin_redis_command_arg_ban_key(cmd, redis, claim, 1);
+        }
+
+        if (claim->ban && !claim->dry_ban) {
+            ngx_http_slidewin_redis_command_arg_ban_key(cmd, redis, claim, 0);
         }
     }
 }
@@ -410,7 +415,8 @@ ngx_http_slidewin_redis_command_arg_bans(ngx_http_slidewin_redis_command_t *cmd,
 
         p = sw_proto_put(p, claim->ban ? claim->ban->time : 0);
         p = sw_proto_put(p, claim->ban ? claim->ban->max : 0);
-        p = sw_proto_put(p, claim->begins_ban);
+        p = sw_proto_put(p, claim->begins_ban ? 1 + (int64_t) claim->may_wait
+                                              : 0);
     }
 
     ngx_http_slidewin_redis_command_arg(cmd, numbers, p - numbers);
