@@ -1182,3 +1182,13 @@ slidewin zone=two;
         slidewin zone=one charge=$bytes_sent charge=$bytes_sent;
     }
 --- emerg: duplicate parameter "charge=$bytes_sent" in "slidewin" directive
+
+
+
+=== TEST 117: a log with charges that is too large for its zone
+--- zone: $remote_addr zone=one:32k rate=2048r/m algorithm=log;
+--- config
+    location /t {
+        slidewin zone=one charge=$bytes_sent;
+    }
+--- emerg: zone "zone=one:32k" is too small, the log of one client may take 33K

@@ -1,6 +1,8 @@
 # take_ban in a real server: without a ban that applies it is take, to the byte
 # of what it replies and writes; with one it does what sw_ban.h says. A call for
-# several requests does what as many calls do. An error leaves no trace.
+# several requests does what as many calls do. A request that may wait until there
+# is room begins no ban, and one that may wait a millisecond less does. An error
+# leaves no trace.
 #
 # SLIDEWIN_SEED repeats a run, SLIDEWIN_TRACES is the number of traces.
 
@@ -27,7 +29,8 @@ diag("SLIDEWIN_SEED=$seed");
 sub pick { return $_[rand @_] }
 
 # A call is { now, times, claims => [{ letter, limit, window, cost, dry,
-# prefetch, length, longest, begins, key }] }.
+# prefetch, length, longest, begins, key }] }: begins is 1 + the ms that the
+# request may wait for room, 0 for no ban.
 
 sub claims { return @{$_[0]{claims}} }
 
@@ -395,6 +398,108 @@ sub test_one_by_one {
 }
 
 
+# A request that would be admitted, if no other came, before its wait is over.
+
+sub admitted_after {
+    my ($policy, $now, $wait) = @_;
+
+    $redis->command('COPY', 'k', 'copy', 'REPLACE') or $redis->command('DEL', 'copy');
+
+    my $call = { now => $now + $wait, times => 1,
+                 claims => [{ %$policy, key => 'copy' }] };
+
+    return (SlidewinRedis::numbers($client->call(@{take($call, '')})))[2];
+}
+
+sub begins_ban {
+    my ($policy, $now, $times, $wait) = @_;
+    my $call = { now => $now, times => $times,
+                 claims => [{ %$policy, begins => 1 + $wait }] };
+
+    $redis->command('DEL', 'k:ban');
+
+    # what it counts is not there for the next one
+    $redis->command('COPY', 'k', 'before', 'REPLACE') or $redis->command('DEL', 'before');
+    my $bans = decoded($call, $client->call(@{take_ban($call, '')}))->{bans};
+    $redis->command('COPY', 'k', 'after', 'REPLACE') or $redis->command('DEL', 'after');
+    $redis->command('COPY', 'before', 'k', 'REPLACE') or $redis->command('DEL', 'k');
+
+    return $bans->[0][1];
+}
+
+sub test_may_wait {
+    my ($n, %seen, @bad) = (0);
+
+    srand $seed + 4;
+
+    for my $trace (1 .. $traces / 3) {
+        my $window = pick(100_000, 99_991, 1_000_000);
+        my $limit = pick(1, 2, 3, 5, 8, 20);
+        my $policy = { letter => $letters[$trace % @letters], limit => $limit,
+                       window => $window, dry => 0, key => 'k', length => 1000,
+                       longest => 0, prefetch => 0 };
+        my $now = $start + int rand $window;
+
+        $client->call_all(['FLUSHALL']);
+
+        for (1 .. 10) {
+            # now and then a clock that was set back
+            $now += pick(0, 1, 100, int $window / 20, int $window / 3, $window,
+                         rand 3 < 1 ? -int $window / 4 : 7);
+            $policy->{cost} = pick(1, 1, 2, $limit, 1 + int rand $limit);
+            $client->call(@{take({ now => $now, times => pick(1, 1, 2),
+                                   claims => [{ %$policy }] }, '')});
+            $policy->{cost} = pick(1, 2, $limit, 1 + int rand $limit);
+            $policy->{cost} = $limit if $policy->{cost} > $limit;
+
+            # of several requests at once, the first that is rejected
+            my $times = pick(1, 1, 1, 2, 4);
+            my ($low, $high) = (0, 3 * $window);
+            my $many = { now => $now, times => $times, claims => [{ %$policy }] };
+
+            if (admitted_after($policy, $now, 0)) {
+                next if $times == 1;
+                $client->call(@{take($many, '')});
+                next if admitted_after($policy, $now, 0);
+                $times = 1;
+            }
+            while ($high - $low > 1) {
+                my $middle = int +($low + $high) / 2;
+                (admitted_after($policy, $now, $middle) ? $high : $low) = $middle;
+            }
+
+            $n++;
+            $seen{$policy->{letter}}++;
+
+            for my $case ([$high - 1, 1], [$high, 0], [$high + 1, 0], [0, 1],
+                          [$window * 3, 0]) {
+                my ($wait, $want) = @$case;
+                my $began = begins_ban($policy, $now, $times, $wait);
+
+                push @bad, "$policy->{letter} $n: $began with $wait of $high"
+                    if $began != $want;
+            }
+
+            my $never = { %$policy, cost => $limit + 1 };
+            push @bad, "$n: no ban for a cost above the limit"
+                if !begins_ban($never, $now, 1, 10 * $window);
+
+            if (@bad) {
+                diag(show({ now => $now, times => $times,
+                            claims => [{ %$policy, begins => '' }] }));
+                last;
+            }
+        }
+        last if @bad;
+    }
+
+    is("@bad", '', "$engine: $n rejections, a ban if the wait is too short");
+    cmp_ok($seen{$_} // 0, '>', $n / 10, "$engine: ... some of $_") for @letters;
+
+    return;
+}
+
+
 # An error leaves no trace, whichever key has it.
 
 sub snapshot {
@@ -478,6 +583,7 @@ for my $binary (SlidewinRedis::engines()) {
     test_as_take();
     test_model($_) for 0, 1;
     test_one_by_one();
+    test_may_wait();
     test_errors();
 
     $redis->remove;
