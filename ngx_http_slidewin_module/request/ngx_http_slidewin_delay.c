@@ -147,8 +147,9 @@ ngx_http_slidewin_delay_start(ngx_http_slidewin_ctx_t *ctx,
 
 
 /*
- * The rejecting entry with the longest wait; NULL if there are some whose delay=
- * is shorter than their wait.  The clock is read when a wait must be known.
+ * The rejecting entry with the longest wait; NULL if there are some whose
+ * delay= is shorter than their wait.  The clock is read when a wait must be
+ * known.
  */
 
 static ngx_http_slidewin_entry_t *
