@@ -1,5 +1,5 @@
-# examples/honeypot.conf: who asks for the bait is out everywhere, and all others
-# notice nothing. In shared memory and in Redis.
+# examples/honeypot.conf: a client that asks for the bait is out everywhere, and
+# all others notice nothing. In shared memory and in Redis.
 
 use strict;
 use warnings;
@@ -39,11 +39,12 @@ for my $store ('shared memory', 'Redis') {
     is($late->{status}, 403, '... then the client is out');
     ok($wait =~ /^\d+$/ && $wait <= 86400 && $wait > 86300, '... for a day')
         or diag("Retry-After: $wait");
-    is($status->(1, '/api/'), 403, '... where a location has its own limits');
-    is($status->(1, '/api/', {}, 'POST', 'x'), 403, '... for other methods');
+    is($status->(1, '/api/'), 429, '... where a location has its own limits');
+    is($status->(1, '/', {}, 'POST', 'x'), 403, '... for other methods');
     is($status->(1, '/.env'), 404, '... and the bait is as before');
     is(scalar(() = $app->seen), $reached, '... the application has not met it');
     is($nginx->tallied(1, 100, '/'), '403 x100', '... which stays so');
+    is($status->(1, '/robots.txt'), 200, '... but for robots.txt');
     is($status->(2, '/'), 200, '... for this client alone');
     is(scalar(() = $nginx->errors(qr/127\.0\.0\.1,.* banned for 86400s/)), 1,
        '... and the log says so once');
@@ -57,10 +58,14 @@ for my $store ('shared memory', 'Redis') {
 
     my $from = sub { return { 'Sec-Fetch-Site' => $_[0] } };
 
-    is($status->(30, '/.env', $from->('cross-site')), 404,
-       'an image of another site');
-    is($status->(30, '/', $from->('none')), 200, '... bans no visitor');
-    is($status->(30, '/.env', $from->('none')), 404, '... who asks by itself');
+    for my $site (qw(cross-site same-site same-origin unheard-of)) {
+        is($status->(30, '/.env', $from->($site)), 404,
+           "an image of a page, $site,");
+        is($status->(30, '/'), 200, '... bans no visitor');
+    }
+
+    is($status->(30, '/.env', $from->('none')), 404,
+       'a visitor who asks without a page');
     is($status->(30, '/'), 403, '... is out');
     is($status->(31, '/environment'), 200, 'a path that only looks alike');
     is($status->(31, '/a/.envelope'), 200, '... or lies elsewhere');
@@ -68,9 +73,9 @@ for my $store ('shared memory', 'Redis') {
 
     # the other limit
 
-    is($nginx->tallied(32, 101, '/api/'), '200 x100, 403 x1',
-       'the limit of a location works beside it');
-    is($status->(32, '/'), 200, '... and bans nobody');
+    is($nginx->tallied(32, 101, '/api/'), '200 x100, 429 x1',
+       'the limit of a location works beside it, with a status of its own');
+    is($status->(32, '/'), 200, '... and bans no client');
 
     $nginx->stop;
 }
