@@ -12,7 +12,9 @@ use Test::More;
 my $app = SlidewinApp->start(sub {
     my ($request) = @_;
 
-    return 200, 'the form' if $request->{method} eq 'GET';
+    return 200, 'the form' if $request->{method} eq 'GET'
+                              || $request->{body} =~ /again/;
+    return 302, '' if $request->{body} =~ /back/;
     return 303, '' if $request->{body} =~ /right/;
     return 401, '';
 });
@@ -23,6 +25,8 @@ my @stores = ('shared memory', 'Redis');
 sub start {
     my ($store, @change) = @_;
 
+    push @change, "location = /login {\n" => "location /api/ {"
+                  . " slidewin_api write=on; }\nlocation = /login {\n";
     push @change, "upstream app {\n" => 'slidewin_redis ' . $redis->url
                   . " timeout=10s;\nupstream app {\n" if $store eq 'Redis';
 
@@ -67,7 +71,7 @@ for my $store (@stores) {
     my $late = post($nginx, 1, 'wrong');
 
     is($late->{header}{'retry-after'}, 600, '... the next one bans');
-    banned(post($nginx, 1, 'right'), 600, '... a right password as well');
+    banned(post($nginx, 1, 'right'), 600, '... even the right password');
     banned(post($nginx, 1, 'wrong'), 600, '... and is not prolonged');
     is(scalar(() = $app->seen), $reached, '... the application does not know');
     is($nginx->ask(1, '/login')->{status}, 200, '... the form is there');
@@ -97,6 +101,47 @@ for my $store (@stores) {
     is(post($nginx, 5, 'wrong')->{header}{'retry-after'}, 86400,
        '... and is banned for a day then');
     banned(post($nginx, 5, 'right'), 86400, '... from the own account, too');
+
+    # an application that does not say 401
+
+    is(posts($nginx, 6, ('wrong', 'again') x 10, ('wrong') x 10),
+       '200 x10, 401 x20', 'a form that is there again clears the count');
+    is(posts($nginx, 7, ('wrong', 'back') x 10, ('wrong') x 10),
+       '302 x10, 401 x20', '... and so does one that is gone back to');
+
+    # a page of another site
+
+    my $from = sub {
+        my ($n, $site, $method, $password) = @_;
+
+        return $nginx->ask($n, '/login', { 'Sec-Fetch-Site' => $site },
+                           $method, $password)->{status};
+    };
+
+    is(SlidewinNginx::tally(map { $from->(8, 'cross-site', 'POST', 'wrong') }
+                            1 .. 30), '403 x30', 'a forged attempt is refused');
+    is(post($nginx, 8, 'right')->{status}, 303, '... and is for nothing');
+    is($from->(8, 'cross-site', 'GET'), 200, '... a link to the form is none');
+    is($from->(8, 'same-origin', 'POST', 'right'), 303, '... nor is the form');
+
+    # an operator
+
+    my $lift = sub {
+        my ($n, $zone) = @_;
+
+        return $nginx->ask(1, "/api/zones/$zone/keys/127.0.0.$n", {},
+                           'DELETE')->{status};
+    };
+
+    is($lift->(1, 'login'), 204, 'to lift a ban');
+    is(post($nginx, 1, 'right')->{status}, 303, '... lets the address in');
+    is($lift->(5, 'login'), 204, '... but not with one of the day');
+    banned(post($nginx, 5, 'right'), 86400, '... which goes on');
+    is(scalar(() = $nginx->errors(
+        qr/zone "login_day",.*127\.0\.0\.5,.* banned for 86400s/)), 1,
+       '... the log says which it is');
+    is($lift->(5, 'login_day'), 204, '... until it is lifted as well');
+    is(post($nginx, 5, 'right')->{status}, 303, '... then the address is in');
 
     $nginx->stop;
 }
