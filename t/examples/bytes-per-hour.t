@@ -16,11 +16,13 @@ my $app = SlidewinApp->start(sub {
     return 200, 'x' x $size;
 });
 my $redis = SlidewinRedis->start;
+# no window ends while the suite runs
+my $window = 40 * 86400;
 
 for my $store ('shared memory', 'Redis') {
     my $nginx = SlidewinExample->start('bytes-per-hour', app => $app->address,
         change => [
-            'rate=1000000000r/h' => 'rate=1000000r/h',
+            'rate=1000000000r/h' => 'rate=1000000r/40d',
             "limit_conn downloads 4;\n" => "limit_conn downloads 4;\n"
                 . "add_header X-Remaining \$slidewin_remaining always;\n",
             "limit_rate 10m;\n" => "limit_rate \$rate;\n",
@@ -56,6 +58,8 @@ for my $store ('shared memory', 'Redis') {
     is($late->{header}{'x-remaining'}, 0, '... without a byte left');
     cmp_ok($late->{header}{'retry-after'} // 0, '>', 1500,
            '... until the debt has left');
+    cmp_ok($late->{header}{'retry-after'} // 0, '<', 2 * $window,
+           '... in less than two windows');
     is(scalar(() = $app->seen), $reached, '... the application has rest');
     is($nginx->ask(2, '/download/1')->{status}, 200, '... others pass');
 
@@ -79,6 +83,7 @@ for my $store ('shared memory', 'Redis') {
     # at once
 
     my @waiting = map { $nginx->client(4) } 1 .. 4;
+    my $refused;
 
     $_->write(SlidewinExample::request('/download/never')) for @waiting;
     is(SlidewinNginx::until_true(sub {
@@ -88,13 +93,35 @@ for my $store ('shared memory', 'Redis') {
         $more->{timeout} = 1;
         $more->write(SlidewinExample::request('/download/0'));
 
-        return $more->answer->{status} == 429;
+        $refused = $more->answer;
+
+        return $refused->{status} == 429;
     }, 10 * SlidewinNginx::patience()), 1, 'four downloads at once');
+    is($refused->{header}{'retry-after'}, undef, '... no time is known');
     $_->close for @waiting;
 
     $nginx->stop(allow => qr/\[error\]/);
 }
 
+# by the kilobyte, with the line of the header
+
+my ($map) = SlidewinExample::text('bytes-per-hour') =~ /^# +(map .*)/m;
+my $nginx = SlidewinExample->start('bytes-per-hour', app => $app->address,
+    change => [
+        'rate=1000000000r/h' => 'rate=2000000r/40d',
+        'charge=$bytes_sent;' =>
+            'charge=$kb; add_header X-Remaining $slidewin_remaining always;',
+        "upstream app {\n" => "$map\nupstream app {\n",
+    ]);
+my $left = sub {
+    return 1999999 - $nginx->ask(1, $_[0])->{header}{'x-remaining'};
+};
+
+is($left->('/download/400'), 0, 'a download takes a kilobyte when it comes');
+is($left->('/download/400000'), 1, '... and when it has ended at least one');
+is($left->('/download/1'), 401, '... or what was sent, by the whole kilobyte');
+
+$nginx->stop(allow => qr/\[error\]/);
 $redis->stop;
 $app->stop;
 
