@@ -30,6 +30,7 @@ sub conf {
     slidewin_zone \$key zone=nameless:1m rate=1r/h ban=1h store=local top=off;
     slidewin_zone \$key zone=many:1m rate=1r/h ban=1h store=local;
     slidewin_zone \$key zone=plain:1m rate=1r/h store=local;
+    slidewin_zone \$key zone=charged:1m rate=100r/h store=local;
 END
     map $http_x $key { default $arg_k; "~." $http_x; }
 END
@@ -43,6 +44,7 @@ END
     location = /nameless { slidewin zone=nameless; empty_gif; }
     location = /many { slidewin zone=many; empty_gif; }
     location = /plain { slidewin zone=plain; empty_gif; }
+    location = /charged { slidewin zone=charged charge=\$arg_cost; empty_gif; }
 END
 }
 
@@ -87,6 +89,8 @@ like($browser->text(zone('login') . ' .panel'), qr/^ban\s+60 min, up to 24 h$|^b
      'the zone says how long a ban is');
 
 is(statuses('/login?k=a', 3), '200 x1, 429 x2', 'a client is banned');
+ok($browser->reads(qr/^2 entries$/m, zone('login') . ' .figures'),
+   '... the zone has it, and its ban');
 ok($browser->reads(qr/^a$/m, box('login') . ' tbody'), '... and listed');
 like(rows('login'), qr/^a (?:59 min \d+ s|1 h 0 min) 1 h \d+ s ago Lift$/,
      '... with what is left, of what, since when');
@@ -197,7 +201,7 @@ $browser->press('nameless');
 ok($browser->shows(<<'END', box('nameless')), '... are listed');
     document.querySelectorAll(`${arguments[0]} tbody tr`).length === 2
 END
-like(rows('nameless'), qr/^not kept The names of clients are not kept, by top=off\. (?:59 min \d+ s|1 h 0 min) 1 h/,
+like(rows('nameless'), qr/^not kept The names of clients are not kept, by top=off\. Look up its key below to lift it\. (?:59 min \d+ s|1 h 0 min) 1 h/,
      '... as such');
 is(join('|', $browser->texts(box('nameless') . ' tbody button')), '', '... and cannot be lifted');
 $browser->press('nameless');
@@ -205,7 +209,15 @@ $browser->press('nameless');
 $browser->press('plain');
 ok($browser->shows('document.querySelector(arguments[0]).hidden', box('plain')),
    'a zone without ban= has no list');
+unlike($browser->text(zone('plain') . ' .panel'), qr/charges/, '... and no charges');
 $browser->press('plain');
+
+is(statuses('/charged?k=a&cost=5', 3), '200 x3', 'requests that are charged');
+is(statuses('/charged?k=a', 1), '200 x1', '... and one that says nothing');
+$browser->press('charged');
+ok($browser->reads(qr{^charges settled / estimated, in all\s+3 / 1$}m,
+                   zone('charged') . ' .panel'), '... are told apart');
+$browser->press('charged');
 
 $nginx->status("/many?k=client$_", 2) for 1 .. 60;
 $browser->press('many');
@@ -248,7 +260,8 @@ END
 my $client = $nginx->client;
 $client->get('/login', X => 'long' x 30) for 1, 2;
 ok($browser->reads(qr/the first 96 characters, of 120 bytes/, box('login')), 'a long key is cut');
-like($browser->text(box('login')), qr/its ban cannot be lifted here/, '... and says so');
+like($browser->text(box('login')),
+     qr/only the first are known here\. Look up its key below to lift it\./, '... and says so');
 
 ok($browser->shows('window.hacked === undefined'), 'no key was run');
 is(join("\n", $browser->console), '', 'the console is empty: the policy was not violated');
@@ -261,6 +274,7 @@ ok($browser->dashboard($address, '/readers/'), 'the page of those who only read'
 $browser->press('login');
 ok($browser->reads(qr/^a$/m, box('login') . ' tbody'), '... shows bans');
 is(join('|', grep { /lift/i } $browser->texts('main button')), '', '... and lifts none');
+unlike($browser->text(box('login')), qr/to lift it/, '... nor tells how to');
 
 
 # A list that cannot be read.

@@ -104,7 +104,7 @@ like($browser->text('[aria-label="Zone login"] .panel'),
      qr/^passed, in all\s+$zone->{outcomes}{passed}$/m, '... and passed');
 like($browser->text('[aria-label="Zone login"] .panel'), qr/^limit\s+5 in 1 h$/m,
      '... of this limit');
-ok($browser->reads(qr/^2 clients$/m, '[aria-label="Zone login"] .figures'),
+ok($browser->reads(qr/^2 entries$/m, '[aria-label="Zone login"] .figures'),
    '... in a zone with two clients');
 
 my $traffic = SlidewinProcess->start(sub {
