@@ -118,7 +118,7 @@ static const ngx_http_slidewin_metric_t  ngx_http_slidewin_metrics[] = {
       ngx_http_slidewin_of_zone, ngx_http_slidewin_metric_free },
 
     { "slidewin_zone_entries", "gauge",
-      "Clients that the zone holds something of.",
+      "Clients in the zone, and bans that are kept.",
       ngx_http_slidewin_of_zone, ngx_http_slidewin_metric_entries },
 
     { "slidewin_evictions_total", "counter",

@@ -33,9 +33,9 @@ void ngx_http_slidewin_ban_list(ngx_http_slidewin_policy_t *policy,
     int64_t asked_at);
 
 /*
- * The request is rejected for good: begins bans that were not begun before,
- * because the request could have waited or had leased units.  NGX_AGAIN: a call
- * is pending, and ban_done() is to get its result.
+ * The request is rejected for good: begins bans that no store has begun,
+ * because only a queue was too long.  NGX_AGAIN: a call is pending, and
+ * ban_done() is to get its result.
  */
 ngx_int_t ngx_http_slidewin_ban_begin(ngx_http_slidewin_ctx_t *ctx);
 void ngx_http_slidewin_ban_done(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc);
