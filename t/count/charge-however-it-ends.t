@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 
+use POSIX ();
 use SlidewinCount;
 use SlidewinHTTP2;
 use SlidewinRedis;
@@ -28,6 +29,27 @@ my $server = <<"END" . <<'END';
     location = /held_streams {
         slidewin zone=log cost=10 $charge;
         proxy_buffering off;
+        proxy_pass http://held;
+    }
+    location = /held_listed {
+        slidewin zone=log cost=10 count=200,499 $charge; proxy_pass http://held;
+    }
+    location = /held_not_listed {
+        slidewin zone=log cost=10 count=200 $charge; proxy_pass http://held;
+    }
+    location = /held_streams_listed {
+        slidewin zone=log cost=10 count=200 $charge;
+        proxy_buffering off;
+        proxy_pass http://held;
+    }
+    location = /held_streams_not_listed {
+        slidewin zone=log cost=10 count=499 $charge;
+        proxy_buffering off;
+        proxy_pass http://held;
+    }
+    location = /late {
+        slidewin zone=log cost=10 $charge;
+        proxy_read_timeout 200ms;
         proxy_pass http://held;
     }
     location = /held_bytes {
@@ -63,7 +85,19 @@ my $server = <<"END" . <<'END';
     location = /accel_rejected {
         slidewin zone=log cost=10 $charge; proxy_pass http://told;
     }
+    location = /accel_rejected_listed {
+        slidewin zone=log cost=10 count=429 $charge; proxy_pass http://told;
+    }
+    location = /accel_rejected_not_listed {
+        slidewin zone=log cost=10 count=404 $charge; proxy_pass http://told;
+    }
     location = /closed { internal; slidewin zone=fixed cost=1001; empty_gif; }
+    location = /accel_rejected_again {
+        slidewin zone=log cost=10 count=404 $charge; proxy_pass http://told;
+    }
+    location = /closed_again {
+        internal; slidewin zone=log cost=1001 $charge; empty_gif;
+    }
     location = /cached {
         slidewin zone=log cost=10 $charge;
         proxy_cache cache;
@@ -74,6 +108,14 @@ my $server = <<"END" . <<'END';
         proxy_cache cache;
         proxy_cache_key \$uri\$arg_k;
         proxy_pass http://told;
+    }
+    location = /cached_held {
+        slidewin zone=log cost=10 charge=\$cost_unless_cached;
+        proxy_cache cache;
+        proxy_cache_key \$uri\$arg_k;
+        proxy_cache_valid 200 1s;
+        proxy_cache_use_stale error updating;
+        proxy_pass http://held;
     }
     location = /counted {
         slidewin zone=log cost=10 count=200 $charge; proxy_pass http://told;
@@ -114,10 +156,12 @@ END
     location = /bytes { slidewin zone=log charge=$bytes_sent; empty_gif; }
     location = /seconds {
         slidewin zone=log cost=10 charge=$upstream_response_time;
+        access_log logs/seconds.log seconds;
         proxy_pass http://told;
     }
     location = /tries {
         slidewin zone=log cost=10 charge=$upstream_response_time;
+        access_log logs/seconds.log seconds;
         proxy_pass http://two;
     }
     location = /tell { slidewin zone=log cost=10 charge=$arg_c; empty_gif; }
@@ -142,6 +186,10 @@ my @cases = (
     ['/rejected?c=33', 429, 0],
     ['/accel_rejected?c=33', 429, 33],
     ['/accel_rejected?', 429, 10],
+    ['/accel_rejected_listed?c=33', 429, 33],
+    ['/accel_rejected_not_listed?c=33', 429, 33],
+    ['/accel_rejected_not_listed?', 429, 10],
+    ['/accel_rejected_again?c=33', 429, 33],
     ['/counted?c=33', 200, 33],
     ['/not_counted?c=33', 200, 0],
     ['/reset?c=33', 200, 0],
@@ -152,8 +200,6 @@ my @cases = (
     ['/action?c=33&o=44', 200, 33],
     ['/action?o=44', 200, 10],
     ['/delayed?c=33', 200, 33],
-    ['/seconds?', 200, qr/^[01]$/],
-    ['/tries?', 200, qr/^[01]$/],
     ['/bytes?', 200, qr/^[1-9]\d\d$/],
 );
 
@@ -163,8 +209,11 @@ for my $place (SlidewinCount::stores()) {
     my $nginx = $place->edge(server => $server, rate => "${limit}r/40d",
                              http => <<"END" . $place->told(<<'END'));
     proxy_cache_path cache keys_zone=cache:1m;
+    log_format seconds '\$arg_k \$upstream_response_time';
     map \$upstream_cache_status \$cost_unless_cached {
         HIT 0;
+        STALE 0;
+        UPDATING 0;
         default \$upstream_http_x_cost;
     }
     upstream two {
@@ -194,9 +243,14 @@ END
             add_header X-Accel-Redirect /plain?k=$arg_k;
             return 200;
         }
-        location = /accel_rejected {
+        location ~ ^/accel_rejected(_listed|_not_listed)?$ {
             add_header X-Cost $arg_c;
             add_header X-Accel-Redirect /closed?k=$arg_k;
+            return 200;
+        }
+        location = /accel_rejected_again {
+            add_header X-Cost $arg_c;
+            add_header X-Accel-Redirect /closed_again?k=$arg_k;
             return 200;
         }
 END
@@ -216,6 +270,33 @@ END
              "... $stays are counted");
     }
 
+    # seconds, as many as there were, of each upstream that was tried
+
+    for my $case ([seconds => 1], [tries => 2]) {
+        my ($where, $tries) = @$case;
+        my $seconds;
+
+        # again, if the upstream was tried that answers, and no other
+        for (1 .. 4) {
+            my $key = SlidewinCount::fresh();
+
+            is($nginx->get("/$where?k=$key")->{status}, 200,
+               "$name: /$where");
+
+            my $used = $used->($key);
+            my ($line) = SlidewinNginx::slurp($nginx->root
+                . '/logs/seconds.log') =~ /^\Q$key\E (.*)/m;
+            my $sum = 0;
+
+            $seconds = () = $line =~ /[\d.]+/g;
+            $sum += POSIX::ceil($_) for $line =~ /[\d.]+/g;
+            is($used, $sum, "... $line is charged");
+            last if $seconds == $tries;
+        }
+
+        is($seconds, $tries, "... in $tries tries");
+    }
+
     # two uses of a cached response: nginx tells the field of the first again
 
     for my $case (['cached', 14], ['cached_free', 7]) {
@@ -224,6 +305,27 @@ END
 
         $nginx->get("/$where?k=$key") for 1, 2;
         is($used->($key), $stays, "$name: /$where, $stays are counted");
+    }
+
+    # one that has expired: the upstream breaks off its update, and another
+    # request does not wait for that
+
+    {
+        my $key = SlidewinCount::fresh();
+        my @clients = map { $nginx->client } 1 .. 2;
+
+        $clients[0]->request("/cached_held?k=$key");
+        is($held->has(1), 1, "$name: a response is cached");
+        $held->tell(7);
+        is($clients[0]->answer->{status}, 200, '... for a second');
+        SlidewinNginx::nap(2.1);
+        $clients[0]->request("/cached_held?k=$key");
+        is($held->has(1), 1, '... the next request updates it');
+        is($clients[1]->get("/cached_held?k=$key")->{status}, 200,
+           '... and one meanwhile gets the stale one');
+        close shift @{$held->{requests}};
+        is($clients[0]->answer->{status}, 200, '... as the next does at last');
+        is($used->($key), 7, '... 7 are counted');
     }
 
     # each limit by its own value
@@ -242,7 +344,9 @@ END
 
     # the client leaves: before the response, and in the middle of it
 
-    for my $case ([held => 10], [held_bytes => 0]) {
+    for my $case ([held => 10], [held_bytes => 0], [held_listed => 10],
+                  [held_not_listed => 0])
+    {
         my ($where, $stays) = @$case;
         my $client = $nginx->client;
 
@@ -254,7 +358,9 @@ END
         $held->answer(200);
     }
 
-    for my $case ([held_stays => 33], [held_streams => 33]) {
+    for my $case ([held_stays => 33], [held_streams => 33],
+                  [held_streams_listed => 33], [held_streams_not_listed => 0])
+    {
         my ($where, $stays) = @$case;
         my $client = $nginx->client;
 
@@ -278,6 +384,32 @@ END
 
         close $upstream;
         is($used->($key), $stays, "$name: /$where, $stays are counted");
+    }
+
+    # the upstream is late, or it breaks off: before its head, and after it
+
+    for my $case ([late => '', 504, 10], [held => '', 502, 10],
+                  [held => "HTTP/1.1 200 X\r\nContent-Length: 99\r\n"
+                           . "X-Cost: 33\r\n\r\npart", 200, 33],
+                  [held_streams => "HTTP/1.1 500 X\r\nContent-Length: 99\r\n"
+                                   . "X-Cost: 33\r\n\r\npart", 500, 33])
+    {
+        my ($where, $part, $status, $stays) = @$case;
+        my $client = $nginx->client;
+        my $got = '';
+
+        $key = SlidewinCount::fresh();
+        $client->write("GET /$where?k=$key HTTP/1.0\r\n\r\n");
+        is($held->has(1), 1, "$name: the upstream of /$where");
+
+        my $upstream = shift @{$held->{requests}};
+
+        syswrite $upstream, $part if $part;
+        close $upstream if $status != 504;
+        1 while sysread $client->{socket}, $got, 4096, length $got;
+        close $upstream if $status == 504;
+        like($got, qr{\AHTTP/1\.1 $status }, "... fails, $status");
+        is($used->($key), $stays, "... $stays are counted");
     }
 
     # streams of one connection
