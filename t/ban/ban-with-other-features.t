@@ -23,6 +23,8 @@ my $http = '
     slidewin_zone $arg_k zone=dry:1m rate=1r/200ms algorithm=log ban=1h;
     slidewin_zone $arg_k zone=page:1m rate=1r/200ms algorithm=log ban=1h;
     slidewin_zone $arg_k zone=rate:1m rate=$rate ban=1h on_error=closed;
+    slidewin_zone $arg_k zone=open:1m rate=1r/40d ban=1h on_error=open;
+    slidewin_zone $arg_k zone=closed:1m rate=1r/40d ban=1h on_error=closed;
     slidewin_zone $arg_k zone=here:1m rate=1r/10s algorithm=log store=local;
     slidewin_zone $arg_k zone=short:1m rate=1r/10s algorithm=log;
     slidewin_zone $arg_k zone=trap:1m rate=1r/ms ban=1h;
@@ -84,6 +86,8 @@ my $server = '
     }
     location @named { rewrite ^ /200 break; proxy_pass http://origin; }
     location = /rate { slidewin zone=rate cost=$cost; empty_gif; }
+    location = /open { slidewin zone=open cost=$cost; empty_gif; }
+    location = /closed { slidewin zone=closed cost=$cost; empty_gif; }
     location = /quiet {
         slidewin zone=quiet; slidewin_log_level off; empty_gif;
     }
@@ -253,6 +257,27 @@ for my $place (SlidewinCount::stores()) {
        '... whatever rate the next request has');
     is(told(ask($client, '/rate?k=a&r=bad')), '503 ERROR_REJECTED',
        '... but a bad one is an error');
+
+    # a cost that is none, of a client that is banned: on_error decides, and
+    # the ban stays
+
+    for my $case ([open => '200 ERROR_PASSED'],
+                  [closed => '503 ERROR_REJECTED'])
+    {
+        my ($mode, $told) = @$case;
+
+        ask($client, "/$mode?k=a");
+        $begin = ask($client, "/$mode?k=a");
+        is(told($begin, ask($client, "/$mode?k=a")),
+           '429 REJECTED, 429 BANNED', "$store, on_error=$mode: a ban begins");
+        is(told(map { ask($client, "/$mode?k=a&b=$_") } 'x', -1, '1.5'),
+           join(', ', ($told) x 3), '... on_error decides what a bad cost does');
+
+        my $hit = ask($client, "/$mode?k=a");
+
+        is(told($hit), '429 BANNED', '... the client is banned still');
+        cmp_ok(retry($hit), '<=', retry($begin), '... and no longer for that');
+    }
 
     # exempted requests
 
