@@ -174,9 +174,6 @@ while ($n < $most && @wrong < 3
 
 is(join("\n", @wrong), '', "the stores agree ($n traces of each algorithm)");
 
-# more than a moment of luck
-cmp_ok($n, '>=', $least, '... in several traces');
-
 $client->close;
 $nginx->stop;
 
