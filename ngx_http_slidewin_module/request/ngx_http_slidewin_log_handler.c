@@ -30,7 +30,10 @@ static void ngx_http_slidewin_log_settled(void *data, ngx_int_t rc,
     ngx_uint_t n);
 static int64_t ngx_http_slidewin_log_change_of(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry, ngx_uint_t status);
-static ngx_uint_t ngx_http_slidewin_log_counts(ngx_http_slidewin_ctx_t *ctx,
+static ngx_inline ngx_uint_t ngx_http_slidewin_log_counts(
+    ngx_http_slidewin_ctx_t *ctx, ngx_http_slidewin_limit_t *limit,
+    ngx_uint_t status);
+static ngx_inline ngx_uint_t ngx_http_slidewin_log_clears(
     ngx_http_slidewin_limit_t *limit, ngx_uint_t status);
 static void ngx_http_slidewin_log_resets(ngx_http_request_t *r,
     ngx_http_slidewin_ctx_t *ctx, ngx_uint_t status);
@@ -261,6 +264,16 @@ ngx_http_slidewin_log_change_of(ngx_http_slidewin_ctx_t *ctx,
         return 0;
     }
 
+    limit = entry->limit;
+
+    /* most requests meet one policy, once, and have no true cost */
+
+    if (ctx->entries->next == NULL && !ctx->has_charges) {
+        return (ngx_http_slidewin_log_counts(ctx, limit, status)
+                || ngx_http_slidewin_log_clears(limit, status))
+                   ? 0 : -entry->claim.cost;
+    }
+
     end = ngx_http_slidewin_log_end(ctx);
 
     cost = 0;
@@ -288,8 +301,8 @@ ngx_http_slidewin_log_change_of(ngx_http_slidewin_ctx_t *ctx,
 
         /* a reset clears all units of the client, also these */
 
-        if (same && !ctx->rejected && limit->reset
-            && sw_statuses_have(limit->reset, status))
+        if (same && !ctx->rejected
+            && ngx_http_slidewin_log_clears(limit, status))
         {
             return 0;
         }
@@ -340,12 +353,20 @@ ngx_http_slidewin_log_change_of(ngx_http_slidewin_ctx_t *ctx,
 }
 
 
-static ngx_uint_t
+static ngx_inline ngx_uint_t
 ngx_http_slidewin_log_counts(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_limit_t *limit, ngx_uint_t status)
 {
     return ctx->rejected || limit->count == NULL
            || sw_statuses_have(limit->count, status);
+}
+
+
+static ngx_inline ngx_uint_t
+ngx_http_slidewin_log_clears(ngx_http_slidewin_limit_t *limit,
+    ngx_uint_t status)
+{
+    return limit->reset && sw_statuses_have(limit->reset, status);
 }
 
 
@@ -356,8 +377,8 @@ ngx_http_slidewin_log_resets(ngx_http_request_t *r,
     ngx_http_slidewin_entry_t  *entry;
 
     for (entry = ctx->entries; entry; entry = entry->next) {
-        if (entry->decided && !entry->status_ignored && entry->limit->reset
-            && sw_statuses_have(entry->limit->reset, status))
+        if (entry->decided && !entry->status_ignored
+            && ngx_http_slidewin_log_clears(entry->limit, status))
         {
             ngx_http_slidewin_log_reset(r, entry);
             ngx_http_slidewin_delay_wake(entry->policy, &entry->claim.key);
