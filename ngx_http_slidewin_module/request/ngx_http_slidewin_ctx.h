@@ -98,6 +98,7 @@ struct ngx_http_slidewin_ctx_s {
     unsigned                       has_changes:1; /* count=, reset= or */
     unsigned                       has_charges:1; /* charge= */
     unsigned                       has_bans:1; /* some policy has */
+    unsigned                       ban_deferred:1; /* of some entry */
     unsigned                       rejected:1; /* by an entry of this pass */
     unsigned                       no_wait:1;  /* delay= applies no more */
     unsigned                       recorded:1; /* in the statistics */

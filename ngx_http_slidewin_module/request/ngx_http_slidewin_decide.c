@@ -139,7 +139,11 @@ ngx_http_slidewin_decide_early(ngx_http_slidewin_ctx_t *ctx)
         }
 
         if (ngx_http_slidewin_decide_queued(ctx, entry)) {
-            entry->ban_deferred = (entry->claim.ban != NULL);
+            if (entry->claim.ban) {
+                entry->ban_deferred = 1;
+                ctx->ban_deferred = 1;
+            }
+
             ngx_http_slidewin_entry_decided(ctx, entry);
             continue;
         }
@@ -315,9 +319,13 @@ ngx_http_slidewin_decide_result(ngx_http_slidewin_ctx_t *ctx, ngx_int_t rc)
 
         if (entry->claim.ban) {
             entry->asked_at = ctx->call.asked_at;
-            entry->ban_deferred = entry->claim.may_wait
-                                  && !entry->claim.dry_run
-                                  && !entry->claim.verdict.admitted;
+
+            if (entry->claim.may_wait && !entry->claim.dry_run
+                && !entry->claim.verdict.admitted)
+            {
+                entry->ban_deferred = 1;
+                ctx->ban_deferred = 1;
+            }
         }
 
         ngx_http_slidewin_entry_decided(ctx, entry);

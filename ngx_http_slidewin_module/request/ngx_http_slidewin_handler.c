@@ -126,7 +126,7 @@ ngx_http_slidewin_handler(ngx_http_request_t *r)
 
         if (ctx->no_wait) {
 
-            if (ctx->has_bans
+            if (ctx->ban_deferred
                 && ngx_http_slidewin_ban_begin(ctx) == NGX_AGAIN)
             {
                 ctx->started = ctx->call.asked_at;
