@@ -7,6 +7,7 @@
 #include "ngx_http_slidewin_api_send.h"
 #include "ngx_http_slidewin_ban.h"
 #include "ngx_http_slidewin_cache.h"
+#include "ngx_http_slidewin_charge.h"
 #include "ngx_http_slidewin_clock.h"
 #include "ngx_http_slidewin_ctx.h"
 #include "ngx_http_slidewin_delay_queue.h"
@@ -386,6 +387,7 @@ ngx_http_slidewin_api_key_delete(ngx_http_request_t *r,
 
     if (!store->local) {
         ngx_http_slidewin_cache_purge(policy, &ask->claim);
+        ngx_http_slidewin_charge_forget(store, &ask->claim);
 
         rc = store->backend->reset(store, &ask->call);
 

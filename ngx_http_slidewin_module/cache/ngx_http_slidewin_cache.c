@@ -214,8 +214,6 @@ ngx_http_slidewin_cache_purge(ngx_http_slidewin_policy_t *policy,
     if (policy->lease) {
         ngx_http_slidewin_lease_forget(claim);
     }
-
-    ngx_http_slidewin_charge_forget(policy->store, claim);
 }
 
 

@@ -74,10 +74,7 @@ void ngx_http_slidewin_cache_charge(ngx_http_slidewin_policy_t *policy,
 void ngx_http_slidewin_cache_ban(ngx_http_slidewin_policy_t *policy,
     ngx_http_slidewin_claim_t *claim);
 
-/*
- * Forgets rejections, leased units and charges that the store was not asked
- * for yet, of a client that is reset.
- */
+/* forgets rejections and leased units of a client that is reset */
 void ngx_http_slidewin_cache_purge(ngx_http_slidewin_policy_t *policy,
     ngx_http_slidewin_claim_t *claim);
 

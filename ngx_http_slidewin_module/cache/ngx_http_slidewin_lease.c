@@ -449,6 +449,7 @@ ngx_http_slidewin_lease_void(ngx_http_slidewin_claim_t *claim,
 
         lease->size = 0;
         lease->ends = ngx_http_slidewin_clock_ms();
+        lease->last_asked = 0;
         lease->asking_until = 0;
     }
 

@@ -148,12 +148,13 @@ ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
     ngx_http_slidewin_entry_t *entry)
 {
     int64_t                     taken;
-    ngx_uint_t                  claimed, unchecked;
+    ngx_uint_t                  claimed, unchecked, source;
     ngx_http_slidewin_claim_t  *claim, *before;
     ngx_http_slidewin_entry_t  *other;
 
     claimed = 0;
     unchecked = 1;
+    source = NGX_HTTP_SLIDEWIN_SOURCE_NONE;
     taken = 0;
     claim = &entry->claim;
 
@@ -185,6 +186,7 @@ ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
             && ngx_http_slidewin_same_client(other, entry))
         {
             unchecked = 0;
+            source = ngx_max(source, (ngx_uint_t) other->source);
         }
     }
 
@@ -206,6 +208,10 @@ ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
     if (claim->ban && unchecked) {
         return 1;
     }
+
+    /* of several, the one that knows least about a ban */
+
+    entry->source = (ngx_http_slidewin_source_e) source;
 
     claim->verdict.admitted = 1;
     entry->decided = 1;

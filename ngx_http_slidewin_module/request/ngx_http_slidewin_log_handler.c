@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 
 #include "ngx_http_slidewin_cache.h"
+#include "ngx_http_slidewin_charge.h"
 #include "ngx_http_slidewin_claim.h"
 #include "ngx_http_slidewin_ctx.h"
 #include "ngx_http_slidewin_delay_queue.h"
@@ -402,7 +403,7 @@ ngx_http_slidewin_log_reset(ngx_http_request_t *r,
 
     smcf = ngx_http_get_module_main_conf(r, ngx_http_slidewin_module);
 
-    if (entry->source >= NGX_HTTP_SLIDEWIN_SOURCE_FALLBACK) {
+    if (entry->source > NGX_HTTP_SLIDEWIN_SOURCE_REDIS) {
         entry->claim.ban = NULL;
     }
 
@@ -414,6 +415,7 @@ ngx_http_slidewin_log_reset(ngx_http_request_t *r,
 
     if (!entry->policy->store->local) {
         ngx_http_slidewin_cache_purge(entry->policy, &entry->claim);
+        ngx_http_slidewin_charge_forget(entry->policy->store, &entry->claim);
         ngx_http_slidewin_reset_key(entry->policy->store, &entry->claim);
     }
 }

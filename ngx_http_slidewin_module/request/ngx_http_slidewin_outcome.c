@@ -177,6 +177,15 @@ ngx_http_slidewin_outcome_supersede(ngx_http_slidewin_ctx_t *ctx)
             continue;
         }
 
+        /* its units are those of an earlier pass: it has only looked for a ban */
+
+        if (entry->claim.cost == 0 && entry->cost > 0
+            && entry->claim.verdict.admitted)
+        {
+            entry->superseded = 1;
+            continue;
+        }
+
         for (before = ctx->entries;
              before != *ctx->pass;
              before = before->next)

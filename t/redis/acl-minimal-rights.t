@@ -144,6 +144,14 @@ sub broken {
         if (($nginx->get("/long?k=$fresh")->{header}{'x-remaining'} // '')
             ne '198');
 
+    # of a log that is too long to be written as a whole
+    $fresh++;
+    $nginx->get("/$_?k=$fresh") for ('long') x 90, qw(long_back long_back);
+    push @broken, 'taken back of a long log'
+        if (($nginx->get("/long?k=$fresh")->{header}{'x-remaining'} // '')
+            ne '109');
+    works(5);
+
     push @broken, 'forgiven'
         if sources('/forgiven?k=' . ++$fresh, 5)
            ne join ' ', ('200-redis') x 5;
@@ -184,9 +192,10 @@ is(broken(0, split ' ', "$least +script|load"), '',
 
 for (['+time', 'all'], ['+evalsha', 'all'], ['+get', 'all'], ['+set', 'all'],
      ['+getrange', 'log long log brief log charge log'],
-     ['+strlen', 'long log brief log'],
-     ['+append', 'log long log taken back of a log charge log'],
-     ['+setrange', 'brief log taken back of a log'],
+     ['+strlen', 'long log brief log taken back of a long log'],
+     ['+append', 'log long log taken back of a log taken back of a long log'
+                 . ' charge log'],
+     ['+setrange', 'brief log taken back of a long log'],
      ['+pexpire', 'brief log'], ['+del', 'forgiven lifted'],
      ['+eval', 'all'], ['~sw:*', 'all'])
 {
