@@ -177,7 +177,7 @@ ngx_http_slidewin_outcome_supersede(ngx_http_slidewin_ctx_t *ctx)
             continue;
         }
 
-        /* its units are those of an earlier pass: it has only looked for a ban */
+        /* an earlier pass has its units: it has only looked for a ban */
 
         if (entry->claim.cost == 0 && entry->cost > 0
             && entry->claim.verdict.admitted)
