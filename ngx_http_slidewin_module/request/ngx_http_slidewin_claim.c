@@ -203,13 +203,13 @@ ngx_http_slidewin_claim_again(ngx_http_slidewin_ctx_t *ctx,
 
     claim->cost = 0;
 
-    /* its units are counted, but no pass has looked for this ban */
+    /* the units are counted, but no pass has looked for a ban of this client */
 
     if (claim->ban && unchecked) {
         return 1;
     }
 
-    /* of several, the one that knows least about a ban */
+    /* of several passes, that which knows least about a ban */
 
     entry->source = (ngx_http_slidewin_source_e) source;
 

@@ -51,7 +51,8 @@ struct ngx_http_slidewin_entry_s {
     unsigned                       peeked:1;   /* or not to be peeked at */
     unsigned                       wait_refused:1; /* too long, or too many of
                                                 * the client wait */
-    unsigned                       ban_deferred:1; /* until the wait is */
+    unsigned                       ban_deferred:1; /* until the wait is
+                                                * refused */
     unsigned                       superseded:1; /* by another entry of the
                                                   * policy */
     unsigned                       status_ignored:1; /* the final one: nothing

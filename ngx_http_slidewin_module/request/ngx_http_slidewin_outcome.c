@@ -177,7 +177,7 @@ ngx_http_slidewin_outcome_supersede(ngx_http_slidewin_ctx_t *ctx)
             continue;
         }
 
-        /* an earlier pass has its units: it has only looked for a ban */
+        /* an entry that has only looked for a ban: others have the units */
 
         if (entry->claim.cost == 0 && entry->cost > 0
             && entry->claim.verdict.admitted)

@@ -1,4 +1,4 @@
-# charge= and ban=: a debt alone bans nobody, the next request that it rejects
+# charge= and ban=: a debt alone begins no ban, the next request that it rejects
 # begins the ban. A request that was under way then is settled all the same, and
 # its settling neither begins, prolongs nor lifts a ban.
 
@@ -55,7 +55,7 @@ for my $place (SlidewinCount::stores()) {
         is(told(ask($client, "/told_$zone?k=$key&e=10&c=200")), '200 PASSED',
            '... another has a debt');
         is(told(ask($client, "/look_$zone?k=$key")), '200 PASSED',
-           '... which bans nobody');
+           '... which begins no ban');
 
         my $begin = ask($client, "/told_$zone?k=$key&e=1&c=1");
 
